@@ -540,7 +540,7 @@ func TestQueuesAreCreatedFoundAndDeleted(t *testing.T) {
 	expect(t, "a bad name", code(create("a b", nil)), "InvalidParameterValue")
 	expect(t, "a FIFO name for a standard queue", code(create("a.fifo", nil)), "InvalidParameterValue")
 	expect(t, "out of bounds", code(create("a", map[string]string{"DelaySeconds": "901"})), "InvalidAttributeValue")
-	expect(t, "an unknown attribute", code(create("a", map[string]string{"Policy": "{}"})), "InvalidAttributeName")
+	expect(t, "an unknown attribute", code(create("a", map[string]string{"Colour": "red"})), "InvalidAttributeName")
 	expect(t, "a FIFO queue's attribute", code(create("a", map[string]string{"ContentBasedDeduplication": "true"})), "InvalidAttributeName")
 	expect(t, "dead letters nowhere", code(create("a", map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:none","maxReceiveCount":3}`})), "InvalidParameterValue")
 	q.create("q-2", nil)
@@ -577,7 +577,7 @@ func TestQueuesAreCreatedFoundAndDeleted(t *testing.T) {
 	_, err = q.api.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("q-1")})
 	expect(t, "a queue that is gone", code(err), "NonExistentQueue")
 	as[*qtypes.QueueDoesNotExist](t, err)
-	_, err = q.api.TagQueue(t.Context(), &sqs.TagQueueInput{QueueUrl: &q.url, Tags: map[string]string{"a": "b"}})
+	_, err = q.api.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:q-1")})
 	expect(t, "an unsupported operation", code(err), "UnknownOperationException")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -548,5 +549,31 @@ func TestWatchStream(t *testing.T) {
 
 	if _, _, err := f.WatchStream("arn:nothing"); err == nil {
 		t.Error("a stream that does not exist can be watched")
+	}
+}
+
+// TestIteratorsThatTheServiceRefuses: a position beside TRIM_HORIZON or LATEST, and names that are no ARN of a
+// stream. A suite whose expectations were checked on AWS expects a ValidationException; the words are not recorded,
+// but for the length, which the API model has.
+func TestIteratorsThatTheServiceRefuses(t *testing.T) {
+	f := open(t)
+	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
+	shard := *f.shards(arn)[0].ShardId
+
+	for _, row := range []struct{ arn, kind, sequence, want string }{
+		{arn, "TRIM_HORIZON", "", ""},
+		{arn, "TRIM_HORIZON", `,"SequenceNumber":"100000000000000000000"`, "ValidationException"},
+		{arn, "LATEST", `,"SequenceNumber":"100000000000000000000"`, "ValidationException"},
+		{"nothing", "LATEST", "", "ValidationException"},
+		{"arn:aws:dynamodb:us-east-1:000000000000:table/orders", "LATEST", "", "ValidationException"},
+		{strings.TrimSuffix(arn, "0") + "x", "LATEST", "", "ResourceNotFoundException"},
+	} {
+		_, answer := post(t, f.HTTPClient(), "http://engine/", "DynamoDBStreams_20120810.GetShardIterator",
+			`{"StreamArn":"`+row.arn+`","ShardId":"`+shard+`","ShardIteratorType":"`+row.kind+`"`+row.sequence+`}`)
+
+		got, _ := answer["__type"].(string)
+		if _, name, _ := strings.Cut(got, "#"); name != row.want {
+			t.Errorf("%s of %s%s: %v, want %s", row.kind, row.arn, row.sequence, answer, row.want)
+		}
 	}
 }

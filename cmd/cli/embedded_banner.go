@@ -51,6 +51,7 @@ In a second terminal:
 
 	fmt.Fprintf(out, `With the AWS CLI (any credentials work):
   export AWS_ENDPOINT_URL=%[1]s AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x
+  export AWS_DISABLE_HOST_PREFIX_INJECTION=true   # for start-sync-execution and test-state; other SDKs: docs/engine.md
   aws dynamodb scan --table-name %[3]s
   aws stepfunctions list-executions --state-machine-arn %[4]s
 

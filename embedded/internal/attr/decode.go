@@ -20,11 +20,11 @@ const (
 )
 
 func serialization(format string, args ...any) error {
-	return &SerializationError{fmt.Sprintf(format, args...)}
+	return &serializationError{fmt.Sprintf(format, args...)}
 }
 
 // UnmarshalJSONFrom reads an item in one pass; null gives a nil item. It fails with a
-// *SerializationError for JSON of the wrong shape, and with the decoder's own error for
+// *serializationError for JSON of the wrong shape, and with the decoder's own error for
 // malformed JSON. Values that are not data become Invalid: see Err.
 func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	item, message, err := decodeItem(d, 1)
@@ -68,7 +68,7 @@ func newDecoder(b []byte) *jsontext.Decoder {
 
 // unwrap returns this package's own error without the JSON package's wrapping.
 func unwrap(err error) error {
-	var s *SerializationError
+	var s *serializationError
 	if errors.As(err, &s) {
 		return s
 	}
@@ -130,7 +130,7 @@ func unexpected(d *jsontext.Decoder, message string) error {
 		return err
 	}
 
-	return &SerializationError{message}
+	return &serializationError{message}
 }
 
 // decodeValue reads {"S":"x"}. It ignores members that are null or unknown.

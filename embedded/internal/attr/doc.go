@@ -30,7 +30,7 @@
 // # Errors of decoding
 //
 // JSON of the wrong shape (a number in the place of a string) fails at once with a
-// [SerializationError], as on AWS. A value that has the right shape but is not data
+// SerializationException, as on AWS. A value that has the right shape but is not data
 // ({"N":"abc"}, {}) decodes to a Value of kind [Invalid] that carries DynamoDB's message;
 // [Item.Err] and [Value.Err] return it as a [ValidationError]. So the caller decodes a
 // whole request in one pass and still reports faults in DynamoDB's order.

@@ -336,7 +336,7 @@ func TestKeyOfADocumentPanics(t *testing.T) {
 
 func TestStandardErrorsUnwrap(t *testing.T) {
 	var v Value
-	var s *SerializationError
+	var s *serializationError
 	if err := v.UnmarshalJSON([]byte(`{"S":1}`)); !errors.As(err, &s) {
 		t.Fatalf("got %v", err)
 	}

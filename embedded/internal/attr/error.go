@@ -8,11 +8,11 @@ type ValidationError struct{ Message string }
 
 func (e *ValidationError) Error() string { return e.Message }
 
-// SerializationError reports JSON of another shape than the protocol's. DynamoDB answers
+// serializationError reports JSON of another shape than the protocol's. DynamoDB answers
 // it as a SerializationException.
-type SerializationError struct{ Message string }
+type serializationError struct{ Message string }
 
-func (e *SerializationError) Error() string { return e.Message }
+func (e *serializationError) Error() string { return e.Message }
 
 // DynamoDB's messages, to the letter. Where DynamoDB Local has other texts, these are the
 // service's own, as recorded by dynalite against the service.

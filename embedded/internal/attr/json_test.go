@@ -18,7 +18,7 @@ func TestDecodeValue(t *testing.T) {
 		name, in string
 		want     Value
 		invalid  string // ValidationError
-		broken   string // SerializationError
+		broken   string // serializationError
 	}{
 		{name: "a string", in: `{"S":"é\n\"x\""}`, want: Value{Kind: S, Str: "é\n\"x\""}},
 		{name: "an empty string is data", in: `{"S":""}`, want: Value{Kind: S}},
@@ -124,9 +124,9 @@ func TestDecodeValue(t *testing.T) {
 
 			err := json.Unmarshal([]byte(tt.in), &v)
 			if tt.broken != "" {
-				var s *SerializationError
+				var s *serializationError
 				if !errors.As(err, &s) || s.Message != tt.broken {
-					t.Fatalf("got error %v, want SerializationError %q", err, tt.broken)
+					t.Fatalf("got error %v, want serializationError %q", err, tt.broken)
 				}
 
 				return

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decodeString reads a string. Other JSON is a SerializationError.
+// decodeString reads a string. Other JSON is a serializationError.
 func decodeString(d *jsontext.Decoder) (string, error) {
 	if d.PeekKind() != '"' {
 		return "", mismatch(d, "String", javaString)

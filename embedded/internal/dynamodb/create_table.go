@@ -35,6 +35,9 @@ type streamSpecification struct {
 
 type tag struct{ Key, Value string }
 
+// tagIn is a tag in a request, where members may be missing.
+type tagIn struct{ Key, Value *string }
+
 type createTableIn struct {
 	TableName                 *string
 	KeySchema                 []keyElementIn
@@ -44,12 +47,16 @@ type createTableIn struct {
 	StreamSpecification       *streamSpecification
 	DeletionProtectionEnabled bool
 	TableClass                string
-	Tags                      []tag
+	Tags                      []tagIn
 	GlobalSecondaryIndexes    []indexDefinition
 	LocalSecondaryIndexes     []indexDefinition
 	VectorIndexes             []jsontext.Value
 	GlobalTableSourceArn      *string
 	ResourcePolicy            *string
+	SSESpecification          *sseSpecification
+	keptThroughput
+
+	GlobalTableSettingsReplicationMode *string
 }
 
 func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error) {
@@ -61,6 +68,12 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	record, err := in.record(name)
 	if err != nil {
 		return nil, err
+	}
+
+	if in.SSESpecification != nil {
+		if record.KeyARN, err = s.keyARN(in.SSESpecification, ""); err != nil {
+			return nil, err
+		}
 	}
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
@@ -127,6 +140,7 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 		{"VectorIndexes", len(in.VectorIndexes) > 0},
 		{"GlobalTableSourceArn", in.GlobalTableSourceArn != nil},
 		{"ResourcePolicy", in.ResourcePolicy != nil},
+		{"GlobalTableSettingsReplicationMode", in.GlobalTableSettingsReplicationMode != nil},
 	} {
 		if refused.is {
 			return nil, invalid("%s are not supported by the embedded engine", refused.what)
@@ -158,6 +172,10 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 	}
 	r.setClass(in.TableClass)
 
+	if err := r.set(&in.keptThroughput, r.owner(), true); err != nil {
+		return nil, err
+	}
+
 	return r, r.addTags(in.Tags)
 }
 
@@ -182,6 +200,7 @@ func (in *createTableIn) constrain(s *Service) (name string, err error) {
 	c.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes", mostGlobalKeys)
 	c.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes", mostKeys)
 	c.streamView(in.StreamSpecification)
+	in.SSESpecification.constrain(&c)
 	c.tableClass(in.TableClass)
 
 	return name, c.err()

@@ -12,7 +12,7 @@ func operation[In any](call func(ctx context.Context, in *In) (any, error)) wire
 	return func(ctx context.Context, body []byte) (any, error) {
 		in := new(In)
 		if err := wire.Decode(body, in); err != nil {
-			return nil, asWireError(err)
+			return nil, err
 		}
 
 		out, err := call(ctx, in)

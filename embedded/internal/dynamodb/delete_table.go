@@ -46,10 +46,20 @@ func (s *Service) deleteTable(ctx context.Context, in *tableIn) (any, error) {
 	if err != nil && !errors.Is(err, store.ErrFull) {
 		return nil, fmt.Errorf("delete the data of table %s: %w", t.name, err)
 	}
-	d := s.describe(t, state)
-	d["TableStatus"] = "DELETING"
 
-	return map[string]any{"TableDescription": d}, nil
+	return map[string]any{"TableDescription": deletedDescription(s.describe(t, state))}, nil
+}
+
+// deletedDescription returns the members that DeleteTable answers.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_DeleteTable.html, "Sample Response",
+// with the members that are newer than the sample
+func deletedDescription(d map[string]any) map[string]any {
+	out := map[string]any{"TableStatus": "DELETING"}
+	for _, name := range []string{"TableName", "TableArn", "TableId", "ItemCount", "TableSizeBytes", "ProvisionedThroughput", "DeletionProtectionEnabled"} {
+		out[name] = d[name]
+	}
+
+	return out
 }
 
 // markDeleted deletes the table's record, and notes on disk that its data is to be deleted.

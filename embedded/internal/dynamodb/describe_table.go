@@ -80,6 +80,11 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 		d["TableClassSummary"] = map[string]any{"TableClass": r.Class}
 	}
 
+	if r.KeyARN != "" {
+		d["SSEDescription"] = map[string]any{"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": r.KeyARN}
+	}
+	r.describe(d, r.owner())
+
 	// A disabled stream keeps its ARN here, but has no specification.
 	if r.StreamARN != "" {
 		// The label is the end of the ARN.

@@ -43,11 +43,6 @@ func asWireError(err error) error {
 		return invalid("%s", v.Message)
 	}
 
-	var s *attr.SerializationError
-	if errors.As(err, &s) {
-		return wire.Malformed(s.Message)
-	}
-
 	var x *expression.Error
 	if errors.As(err, &x) {
 		return invalid("%s", x.Message)

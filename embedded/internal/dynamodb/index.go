@@ -21,6 +21,7 @@ type indexRecord struct {
 	NonKey     []string `json:"nonKey,omitempty"`
 	ReadUnits  int64    `json:"readUnits,omitempty"`
 	WriteUnits int64    `json:"writeUnits,omitempty"`
+	throughputSettings
 	// Building is set while the items that existed before the index are entered.
 	Building bool `json:"building,omitempty"`
 }

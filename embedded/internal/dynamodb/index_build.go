@@ -16,7 +16,7 @@ type indexUpdate struct {
 	Update *struct {
 		IndexName             *string
 		ProvisionedThroughput *throughput
-		ignoredThroughput
+		keptThroughput
 	}
 	Delete *struct{ IndexName *string }
 }
@@ -66,6 +66,11 @@ func (u *indexUpdate) actions() (n int) {
 	return n
 }
 
+// isEmptyWarm reports whether the update sets a warm throughput without units.
+func (u *indexUpdate) isEmptyWarm() bool {
+	return u.Update != nil && u.Update.WarmThroughput != nil && *u.Update.WarmThroughput == warmThroughput{}
+}
+
 // checkIndexUpdates refuses an empty list, an update without an action or with several actions, and
 // two updates of one index.
 // Source: findings DDB-TABLE-160 and DDB-TABLE-359 of ack-api-quirks, services/dynamodb, recorded
@@ -83,6 +88,9 @@ func checkIndexUpdates(updates []indexUpdate) error {
 			return invalid("One or more parameter values were invalid: Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object")
 		case name == "":
 			return invalid("One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
+		case updates[i].isEmptyWarm():
+			// Source: finding DDB-TABLE-456 of ack-api-quirks, services/dynamodb, recorded on the service
+			return invalid("One or more parameter values were invalid: WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified for index: %s", name)
 		case seen[name]:
 			return invalid("One or more parameter values were invalid: Only one global secondary index update per index is allowed simultaneously. Index: %s", name)
 		}
@@ -162,9 +170,17 @@ func (u *indexUpdate) updateUnits(r *tableRecord) error {
 	}
 
 	x, err := r.globalIndex(u.Update.IndexName, "update")
-	switch {
-	case err != nil || t == nil:
+	if err != nil {
 		return err
+	}
+
+	if err := x.set(&u.Update.keptThroughput, x.owner(r.Billing), false); err != nil {
+		return err
+	}
+
+	switch {
+	case t == nil:
+		return nil
 	case r.Billing != "PROVISIONED":
 		// Source: finding DDB-TABLE-152 of ack-api-quirks, services/dynamodb, recorded on the service
 		return invalid("One or more parameter values were invalid: The only Updates for index: %s when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput", x.Name)

@@ -36,6 +36,7 @@ type indexDefinition struct {
 	KeySchema             []keyElementIn
 	Projection            *projectionDefinition
 	ProvisionedThroughput *throughput
+	keptThroughput
 }
 
 // indexes checks the definitions of a list of indexes.
@@ -161,6 +162,10 @@ func (r *tableRecord) addIndex(x indexRecord, d *indexDefinition) error {
 
 	if !x.Local {
 		if err := x.setThroughput(r.Billing, d.ProvisionedThroughput); err != nil {
+			return err
+		}
+
+		if err := x.set(&d.keptThroughput, x.owner(r.Billing), true); err != nil {
 			return err
 		}
 	}
@@ -306,6 +311,7 @@ func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
 		index["ProvisionedThroughput"] = map[string]any{
 			"ReadCapacityUnits": x.ReadUnits, "WriteCapacityUnits": x.WriteUnits, "NumberOfDecreasesToday": 0,
 		}
+		x.describe(index, x.owner(r.Billing))
 		global = append(global, index)
 	}
 

@@ -258,7 +258,7 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 		return nil, nil, invalid("The provided starting key is outside query boundaries based on provided conditions")
 	case c.Range.Op != expression.RangeNone && !v.inRange(c, start):
 		return nil, nil, invalid("The provided starting key does not match the range key predicate")
-	case !same:
+	case !same, v.index == nil && v.keys.Range.Name == "":
 		return nil, nil, invalid("The query can return at most one row and cannot be restarted")
 	}
 

@@ -1,6 +1,11 @@
 package dynamodb
 
-import "context"
+import (
+	"context"
+	"strings"
+
+	"ratchet/embedded/internal/wire"
+)
 
 type noIn struct{}
 
@@ -15,9 +20,11 @@ func (s *Service) describeLimits(context.Context, *noIn) (any, error) {
 	}, nil
 }
 
-// describeEndpoints returns the address that Engine.AWSConfig uses.
-func (s *Service) describeEndpoints(context.Context, *noIn) (any, error) {
+// describeEndpoints returns the address that the caller has used.
+func (s *Service) describeEndpoints(ctx context.Context, _ *noIn) (any, error) {
+	_, host, _ := strings.Cut(wire.Address(ctx), "://")
+
 	return map[string]any{"Endpoints": []map[string]any{
-		{"Address": "embedded.ratchet.internal", "CachePeriodInMinutes": 1440},
+		{"Address": host, "CachePeriodInMinutes": 1440},
 	}}, nil
 }

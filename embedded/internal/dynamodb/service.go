@@ -56,6 +56,7 @@ func (s *Service) Wire() wire.Service {
 		ErrorPrefix:   "com.amazonaws.dynamodb.v20120810#",
 		MessageKey:    "message",
 		InternalError: "InternalServerError",
+		Addressed:     []string{"DescribeEndpoints"},
 		Operations: map[string]wire.Operation{
 			"CreateTable":   operation(s.createTable),
 			"DescribeTable": operation(s.describeTable),

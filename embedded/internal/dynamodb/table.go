@@ -32,6 +32,9 @@ type tableRecord struct {
 	DeletionProtection bool              `json:"deletionProtection,omitempty"`
 	Class              string            `json:"class,omitempty"`
 	Tags               map[string]string `json:"tags,omitempty"`
+	// KeyARN is the key of KMS, empty for the key that AWS owns.
+	KeyARN string `json:"keyArn,omitempty"`
+	throughputSettings
 
 	// StreamARN is the ARN of the newest stream; StreamOn tells whether that stream is enabled.
 	StreamARN string `json:"streamArn,omitempty"`

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"ratchet/embedded/internal/wire"
 )
@@ -14,59 +16,139 @@ import (
 const maxTags = 50
 
 // addTags adds tags to the record and replaces tags with the same key.
-func (r *tableRecord) addTags(tags []tag) error {
+// Source of the words: ack-api-quirks, services/dynamodb, "The Tag Key provided is invalid" and the errors beside
+// it, recorded on the service. The order of the checks is not recorded.
+func (r *tableRecord) addTags(tags []tagIn) error {
 	// Cloned, because readers use the map of the published state.
 	next := maps.Clone(r.Tags)
 	if next == nil {
 		next = map[string]string{}
 	}
 
+	seen := map[string]bool{}
 	for _, t := range tags {
-		if n := len([]rune(t.Key)); n < 1 || n > 128 {
-			return wire.BadParameter("'"+t.Key+"'", "tags.1.member.key", "Member must have length between 1 and 128")
+		switch {
+		case !isTagText(t.Key, 1, 128):
+			return invalid("The Tag Key provided is invalid, Key: %s", orNull(t.Key))
+		case !isTagText(t.Value, 0, 256):
+			return invalid("The Tag Value provided is invalid, Value: %s", orNull(t.Value))
+		case strings.HasPrefix(strings.ToLower(*t.Key), "aws:"):
+			return invalid("Tag Key cannot be prefixed with aws:, Key: %s", *t.Key)
+		case seen[*t.Key]:
+			return invalid("Duplicate Tag Keys provided as input: Duplicate Tag Key found %s", *t.Key)
 		}
-
-		if len([]rune(t.Value)) > 256 {
-			return wire.BadParameter("'"+t.Value+"'", "tags.1.member.value", "Member must have length less than or equal to 256")
-		}
-		next[t.Key] = t.Value
+		seen[*t.Key], next[*t.Key] = true, *t.Value
 	}
 
 	if len(next) > maxTags {
-		return invalid("One or more parameter values were invalid: a table can have at most %d tags", maxTags)
+		return invalid("Number of Tags exceed the current limit for the provided ResourceArn")
 	}
 	r.Tags = next
 
 	return nil
 }
 
+// isTagText reports whether the text can be the key or the value of a tag: letters, numbers and spaces of any
+// language, and a few signs.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Tagging.html
+func isTagText(text *string, least, most int) bool {
+	if text == nil {
+		return false
+	}
+
+	for _, c := range *text {
+		if !unicode.IsLetter(c) && !unicode.IsNumber(c) && !unicode.IsSpace(c) && !strings.ContainsRune("+-=._:/@", c) {
+			return false
+		}
+	}
+
+	n := utf8.RuneCountInString(*text)
+
+	return n >= least && n <= most
+}
+
+// orNull returns the text as messages show it.
+func orNull(text *string) string {
+	if text == nil {
+		return "null"
+	}
+
+	return *text
+}
+
 type tagResourceIn struct {
 	ResourceArn *string
-	Tags        []tag
-	TagKeys     []string
+	Tags        []tagIn
 }
 
 func (s *Service) tagResource(_ context.Context, in *tagResourceIn) (any, error) {
-	return s.retag(in, "TagResource", func(r *tableRecord) error { return r.addTags(in.Tags) })
+	var c constraints
+	c.resource(in.ResourceArn)
+
+	if in.Tags == nil {
+		c.missing("tags")
+	}
+
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+
+	if len(in.Tags) == 0 {
+		return nil, invalid("Atleast one Tag needs to be provided as Input.")
+	}
+
+	return s.retag(in.ResourceArn, "TagResource", func(r *tableRecord) error { return r.addTags(in.Tags) })
 }
 
-func (s *Service) untagResource(_ context.Context, in *tagResourceIn) (any, error) {
-	return s.retag(in, "UntagResource", func(r *tableRecord) error {
+type untagResourceIn struct {
+	ResourceArn *string
+	TagKeys     []*string
+}
+
+func (s *Service) untagResource(_ context.Context, in *untagResourceIn) (any, error) {
+	var c constraints
+	c.resource(in.ResourceArn)
+
+	if in.TagKeys == nil {
+		c.missing("tagKeys")
+	}
+
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+
+	if len(in.TagKeys) == 0 {
+		return nil, invalid("Atleast one Tag Key needs to be provided as Input.")
+	}
+
+	return s.retag(in.ResourceArn, "UntagResource", func(r *tableRecord) error {
 		r.Tags = maps.Clone(r.Tags)
 		for _, k := range in.TagKeys {
-			delete(r.Tags, k)
+			if !isTagText(k, 1, 128) {
+				return invalid("The Tag Key provided is invalid, Key: %s", orNull(k))
+			}
+			delete(r.Tags, *k)
 		}
 
 		return nil
 	})
 }
 
+// resource checks a ResourceArn against the API model.
+func (c *constraints) resource(arn *string) {
+	if arn == nil {
+		c.missing("resourceArn")
+		return
+	}
+	c.length(len(*arn), *arn, "resourceArn", 1, 1283)
+}
+
 // retag changes the tags of a table.
-func (s *Service) retag(in *tagResourceIn, operation string, edit func(*tableRecord) error) (any, error) {
+func (s *Service) retag(arn *string, operation string, edit func(*tableRecord) error) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
-	t, err := s.resource(in.ResourceArn, operation)
+	t, err := s.resource(arn, operation)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +165,14 @@ func (s *Service) retag(in *tagResourceIn, operation string, edit func(*tableRec
 	return struct{}{}, nil
 }
 
-func (s *Service) listTags(_ context.Context, in *tagResourceIn) (any, error) {
+type listTagsIn struct{ ResourceArn, NextToken *string }
+
+func (s *Service) listTags(_ context.Context, in *listTagsIn) (any, error) {
+	// All tags fit one page, so the engine has never made a token. The service's words are not recorded.
+	if in.NextToken != nil {
+		return nil, invalid("The NextToken provided is invalid")
+	}
+
 	t, err := s.resource(in.ResourceArn, "ListTagsOfResource")
 	if err != nil {
 		return nil, err

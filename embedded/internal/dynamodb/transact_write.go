@@ -262,7 +262,7 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 		return nil, nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
 	}
 
-	a = &action{verb: kind, item: only.Item, key: primary{attrs: only.Key}, returnOld: only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
+	a = &action{verb: kind, item: only.Item, key: primary{attrs: only.Key}, values: only.ExpressionAttributeValues.Size(), returnOld: only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
 
 	switch {
 	case kind == update:
@@ -351,7 +351,7 @@ func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 			continue
 		}
 		changes[i] = c
-		bytes += max(c.oldSize, c.newSize)
+		bytes += c.payload()
 	}
 
 	if failed {
@@ -369,6 +369,18 @@ func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 	}
 
 	return changes, nil
+}
+
+// payload returns the size of what the request has for the action: the item of a put, and the key and the values
+// of any other action. The stored item does not count.
+// Source: a suite whose expectations were checked on AWS deletes 50 items of 100 KB in one transaction. How the
+// service weighs the values of an update is not recorded.
+func (a *action) payload() int {
+	if a.verb == put {
+		return a.item.Size() + a.values
+	}
+
+	return a.key.attrs.Size() + a.values
 }
 
 // writeAll commits the changes that make a difference as one batch. hashes are the hashes of the items, whose

@@ -23,16 +23,12 @@ type updateTableIn struct {
 	ReplicaUpdates              []jsontext.Value
 	VectorIndexUpdates          []jsontext.Value
 	GlobalTableWitnessUpdates   []jsontext.Value
-	SSESpecification            *struct{}
-	ignoredThroughput
-}
+	SSESpecification            *sseSpecification
+	keptThroughput
 
-// ignoredThroughput are settings of a table or an index that the engine accepts and ignores.
-type ignoredThroughput struct{ OnDemandThroughput, WarmThroughput *struct{} }
-
-// given reports whether the request sets any of these.
-func (t *ignoredThroughput) given() bool {
-	return t.OnDemandThroughput != nil || t.WarmThroughput != nil
+	DisassociationProtectionEnabled    *bool
+	GlobalTableSettingsReplicationMode *string
+	MultiRegionConsistency             *string
 }
 
 func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, error) {
@@ -54,6 +50,10 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 	next.record.Indexes = slices.Clone(next.record.Indexes)
 
 	if err := in.apply(&next.record, s.cfg.Clock.Now()); err != nil {
+		return nil, err
+	}
+
+	if err := s.applySettings(in, &next.record); err != nil {
 		return nil, err
 	}
 
@@ -96,13 +96,16 @@ func (in *updateTableIn) check(s *Service) error {
 	// Refused and not ignored: the caller would wait for replicas that never come.
 	for _, refused := range []struct {
 		what string
-		list []jsontext.Value
+		is   bool
 	}{
-		{"ReplicaUpdates", in.ReplicaUpdates},
-		{"VectorIndexUpdates", in.VectorIndexUpdates},
-		{"GlobalTableWitnessUpdates", in.GlobalTableWitnessUpdates},
+		{"ReplicaUpdates", len(in.ReplicaUpdates) > 0},
+		{"VectorIndexUpdates", len(in.VectorIndexUpdates) > 0},
+		{"GlobalTableWitnessUpdates", len(in.GlobalTableWitnessUpdates) > 0},
+		{"DisassociationProtectionEnabled", in.DisassociationProtectionEnabled != nil},
+		{"GlobalTableSettingsReplicationMode", in.GlobalTableSettingsReplicationMode != nil},
+		{"MultiRegionConsistency", in.MultiRegionConsistency != nil},
 	} {
-		if len(refused.list) > 0 {
+		if refused.is {
 			return invalid("%s are not supported by the embedded engine", refused.what)
 		}
 	}
@@ -200,6 +203,7 @@ func (in *updateTableIn) constrain(s *Service) error {
 		in.GlobalSecondaryIndexUpdates[i].constrain(&c, member("globalSecondaryIndexUpdates", i))
 	}
 	c.streamView(in.StreamSpecification)
+	in.SSESpecification.constrain(&c)
 	c.tableClass(in.TableClass)
 
 	return c.err()
@@ -244,6 +248,31 @@ func (in *updateTableIn) apply(r *tableRecord, now time.Time) error {
 	}
 
 	r.setClass(in.TableClass)
+
+	return nil
+}
+
+// applySettings makes the changes to the settings that have no effect.
+func (s *Service) applySettings(in *updateTableIn, r *tableRecord) error {
+	if err := r.set(&in.keptThroughput, r.owner(), false); err != nil {
+		return err
+	}
+
+	if in.SSESpecification == nil {
+		return nil
+	}
+
+	key, err := s.keyARN(in.SSESpecification, r.KeyARN)
+	switch {
+	case err != nil:
+		return err
+	// Source of both refusals: ack-api-quirks, services/dynamodb, "Table is already encrypted", recorded on the service
+	case key == "" && r.KeyARN == "":
+		return invalid("One or more parameter values were invalid: Table is already encrypted by default")
+	case key == r.KeyARN && in.SSESpecification.KMSMasterKeyId != nil:
+		return invalid("One or more parameter values were invalid: Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to change Master Key")
+	}
+	r.KeyARN = key
 
 	return nil
 }

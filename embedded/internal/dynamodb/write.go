@@ -38,6 +38,8 @@ type action struct {
 	insert bool
 	// mayMiss marks an action whose condition counts only if there is an item.
 	mayMiss bool
+	// values is the size in bytes of the values of an action's expressions. Only transactions need it.
+	values int
 	// transacted marks an action of a transaction, which costs double.
 	transacted bool
 	// expireAt marks a removal by the sweep. It removes only an item whose time to live ends
@@ -190,11 +192,14 @@ func (c *change) compute() error {
 		}
 
 		var err error
-		if c.old != nil && !c.needOld && !c.keepsOld() {
+		switch {
+		case c.oldRaw == nil:
+			c.new, err = c.update.Create(base)
+		case c.old != nil && !c.needOld && !c.keepsOld():
 			// Nothing reads the old item after this: it is changed in place.
 			c.new, err = c.update.Change(c.old)
 			c.old = nil
-		} else {
+		default:
 			c.new, err = c.update.Apply(base)
 		}
 

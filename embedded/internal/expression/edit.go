@@ -12,6 +12,7 @@ import (
 type edit struct {
 	item      attr.Item
 	exclusive bool   // nothing is shared
+	creates   bool   // there was no item
 	copied    []Path // to the maps and lists that were copied
 }
 

@@ -22,7 +22,21 @@ var numberAttributes = map[string]bounds{
 	"DelaySeconds":                  {lo: 0, hi: 900, standard: 0},
 	"ReceiveMessageWaitTimeSeconds": {lo: 0, hi: 20, standard: 0},
 	"MaximumMessageSize":            {lo: 1024, hi: maxMessage, standard: maxMessage},
+	keyReuse:                        {lo: 60, hi: 86_400, standard: 300},
 }
+
+// The attributes of encryption.
+const (
+	keyID    = "KmsMasterKeyId"
+	keyReuse = "KmsDataKeyReusePeriodSeconds"
+	ownKeys  = "SqsManagedSseEnabled"
+)
+
+// keptAttributes are attributes that the engine describes, and that have no effect.
+var keptAttributes = []string{"Policy", "RedriveAllowPolicy", keyID, ownKeys}
+
+// removable are the attributes that an empty text removes.
+var removable = []string{"Policy", "RedriveAllowPolicy", "RedrivePolicy", keyID}
 
 // enumAttributes are the attributes with a closed set of values, the default first. All
 // of them belong to FIFO queues.
@@ -137,12 +151,55 @@ func (s *Service) checkAttribute(name, value string, fifo bool) error {
 		return nil
 	}
 
+	if slices.Contains(keptAttributes, name) {
+		return checkKept(name, value)
+	}
+
 	if name != "RedrivePolicy" {
 		return wire.Errorf("InvalidAttributeName",
 			"Unknown Attribute %s. The embedded engine supports those in its documentation only.", name)
 	}
 
 	return s.checkRedrive(value, fifo)
+}
+
+// checkKept checks the value of an attribute without effect.
+func checkKept(name, value string) error {
+	switch {
+	case name == keyID, value == "" && name != ownKeys:
+		return nil
+	case name == ownKeys && (value == "true" || value == "false"):
+		return nil
+	case name != ownKeys && strings.HasPrefix(strings.TrimSpace(value), "{") && json.Valid([]byte(value)):
+		return nil
+	}
+
+	return invalidAttribute(name)
+}
+
+// checkEncryption fails for a request that wants both kinds of encryption. all are the attributes that the queue
+// would have.
+// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_sse_kms_and_sqs_are_mutually_exclusive)
+func checkEncryption(request, all map[string]string) error {
+	if request[ownKeys] == "true" && all[keyID] != "" {
+		return wire.Errorf("InvalidAttributeName", "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
+	}
+
+	return nil
+}
+
+// settle completes the attributes that a request leaves: an empty text removes some of them, and a key of KMS
+// ends the encryption with keys of SQS.
+func settle(all map[string]string) {
+	for _, name := range removable {
+		if all[name] == "" {
+			delete(all, name)
+		}
+	}
+
+	if all[keyID] != "" {
+		all[ownKeys] = "false"
+	}
 }
 
 // checkRedrive checks a redrive policy against the existing queues. Empty text means no
@@ -213,6 +270,11 @@ func (s *Service) describe(q *queue) map[string]string {
 			out[name] = allowed[0]
 		}
 	}
+	out[ownKeys] = "true"
+	if q.Attributes[keyID] == "" {
+		delete(out, keyReuse)
+	}
+
 	// These come last, because an attribute that was set replaces its default.
 	maps.Copy(out, q.Attributes)
 

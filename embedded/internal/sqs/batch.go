@@ -122,6 +122,9 @@ type receiptRequest struct {
 	receiptEntry
 }
 
+// visibilityBatch is the request of ChangeMessageVisibilityBatch.
+type visibilityBatch struct{ receiptBatch }
+
 type receiptBatch struct {
 	QueueUrl string //nolint:revive // the wire's name
 	Entries  []receiptEntry

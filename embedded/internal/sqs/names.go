@@ -1,8 +1,11 @@
 package sqs
 
 import (
+	"context"
 	"regexp"
 	"strings"
+
+	"ratchet/embedded/internal/wire"
 )
 
 // byURL finds a queue by the last part of its URL, as requests may name any host. The
@@ -36,8 +39,9 @@ func (s *Service) arn(name string) string {
 	return "arn:aws:sqs:" + s.cfg.Region + ":" + s.cfg.AccountID + ":" + name
 }
 
-func (s *Service) url(name string) string {
-	return "http://embedded.ratchet.internal/" + s.cfg.AccountID + "/" + name
+// url returns the URL of a queue under the address that the caller has used.
+func (s *Service) url(ctx context.Context, name string) string {
+	return wire.Address(ctx) + "/" + s.cfg.AccountID + "/" + name
 }
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)

@@ -15,6 +15,7 @@ type record struct {
 	Created    int64             `json:"created"`  // ms
 	Modified   int64             `json:"modified"` // ms
 	Attributes map[string]string `json:"attributes"`
+	Tags       map[string]string `json:"tags,omitempty"`
 }
 
 // queue is a queue with the index of its messages (see index.go). The service's lock

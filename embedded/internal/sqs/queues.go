@@ -18,15 +18,11 @@ import (
 // empty is the answer of operations that return nothing.
 var empty = json.RawMessage("{}")
 
-func (s *Service) createQueue(_ context.Context, in *struct {
+func (s *Service) createQueue(ctx context.Context, in *struct {
 	QueueName  string
 	Attributes map[string]string
 	Tags       map[string]string `json:"tags"`
 }) (any, error) {
-	if len(in.Tags) > 0 {
-		return nil, unsupported("tagging")
-	}
-
 	fifo := in.Attributes["FifoQueue"] == "true"
 
 	err := s.update(func(b *store.Batch) error {
@@ -40,7 +36,7 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 			return wire.Errorf("InvalidAttributeName", "Unknown Attribute FifoQueue.")
 		}
 
-		if err := cmp.Or(s.checkAttributes(in.Attributes, fifo), checkThroughput(in.Attributes)); err != nil {
+		if err := cmp.Or(s.checkAttributes(in.Attributes, fifo), checkThroughput(in.Attributes), checkEncryption(in.Attributes, in.Attributes)); err != nil {
 			return err
 		}
 
@@ -49,6 +45,17 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 			return s.checkSameAttributes(q, in.Attributes)
 		}
 
+		tags, err := withTags(nil, in.Tags)
+		if err != nil {
+			return err
+		}
+
+		attributes := maps.Clone(in.Attributes)
+		if attributes == nil {
+			attributes = map[string]string{}
+		}
+		settle(attributes)
+
 		now := s.cfg.Clock.Now().UnixMilli()
 		s.lastID++
 		q := newQueue(record{
@@ -56,7 +63,8 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 			Name:       in.QueueName,
 			Created:    now,
 			Modified:   now,
-			Attributes: maps.Clone(in.Attributes),
+			Attributes: attributes,
+			Tags:       tags,
 		})
 		s.queues[q.Name] = q
 
@@ -66,7 +74,7 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	return map[string]string{"QueueUrl": s.url(in.QueueName)}, nil
+	return map[string]string{"QueueUrl": s.url(ctx, in.QueueName)}, nil
 }
 
 // checkSameAttributes decides about creating a queue that exists: it is fine when each
@@ -82,7 +90,7 @@ func (s *Service) checkSameAttributes(q *queue, attributes map[string]string) er
 	return nil
 }
 
-func (s *Service) getQueueURL(_ context.Context, in *struct {
+func (s *Service) getQueueURL(ctx context.Context, in *struct {
 	QueueName string
 	Owner     string `json:"QueueOwnerAWSAccountId"`
 }) (any, error) {
@@ -99,7 +107,7 @@ func (s *Service) getQueueURL(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	return map[string]string{"QueueUrl": s.url(in.QueueName)}, nil
+	return map[string]string{"QueueUrl": s.url(ctx, in.QueueName)}, nil
 }
 
 func (s *Service) getQueueAttributes(_ context.Context, in *struct {
@@ -119,7 +127,7 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 			if value, ok := all[name]; ok {
 				out[name] = value
 				// A valid attribute without a value, as RedrivePolicy, is left out of the answer.
-			} else if numberAttributes[name] == (bounds{}) && enumAttributes[name] == nil && name != "RedrivePolicy" {
+			} else if !isAttribute(name) {
 				return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
 			}
 		}
@@ -131,6 +139,11 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 	}
 
 	return map[string]any{"Attributes": out}, nil
+}
+
+// isAttribute reports whether queues can have the attribute.
+func isAttribute(name string) bool {
+	return numberAttributes[name] != bounds{} || enumAttributes[name] != nil || name == "RedrivePolicy" || slices.Contains(keptAttributes, name)
 }
 
 func (s *Service) setQueueAttributes(_ context.Context, in *struct {
@@ -149,14 +162,11 @@ func (s *Service) setQueueAttributes(_ context.Context, in *struct {
 		maps.Copy(changed, in.Attributes)
 
 		// The attributes that stay are not checked again: a dead-letter queue may be gone.
-		if err := cmp.Or(s.checkAttributes(in.Attributes, q.fifo), checkThroughput(changed)); err != nil {
+		if err := cmp.Or(s.checkAttributes(in.Attributes, q.fifo), checkThroughput(changed), checkEncryption(in.Attributes, changed)); err != nil {
 			return err
 		}
 
-		// An empty policy removes the old one.
-		if changed["RedrivePolicy"] == "" {
-			delete(changed, "RedrivePolicy")
-		}
+		settle(changed)
 		q.Attributes = changed
 		q.Modified = now.UnixMilli()
 		q.settings = parseSettings(changed)
@@ -172,22 +182,66 @@ func (s *Service) setQueueAttributes(_ context.Context, in *struct {
 	return empty, nil
 }
 
-func (s *Service) listQueues(_ context.Context, in *struct {
+// listDeadLetterSources lists the queues whose dead letters go to a queue.
+func (s *Service) listDeadLetterSources(ctx context.Context, in *struct {
+	QueueUrl  string //nolint:revive // the wire's name
+	NextToken string
+	// MaxResults is the length of a page, 0 for 1000.
+	MaxResults int
+}) (any, error) {
+	out := struct {
+		QueueUrls []string `json:"queueUrls"`
+		NextToken string   `json:",omitempty"`
+	}{QueueUrls: []string{}}
+
+	last, limit, err := readPage(in.NextToken, in.MaxResults)
+	if err != nil {
+		return nil, err
+	}
+
+	err = s.withQueue(in.QueueUrl, func(target *queue, _ *store.Batch, _ time.Time) error {
+		previous := ""
+		for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+			if q := s.queues[name]; q.redrive == nil || q.redrive.target != s.arn(target.Name) || name <= last {
+				continue
+			}
+
+			if len(out.QueueUrls) == limit {
+				out.NextToken = base64.RawURLEncoding.EncodeToString([]byte(previous))
+				break
+			}
+
+			previous, out.QueueUrls = name, append(out.QueueUrls, s.url(ctx, name))
+		}
+
+		return nil
+	})
+
+	return out, err
+}
+
+// readPage returns the name before the page that a request asks for, and the length of the page.
+func readPage(token string, most int) (last string, limit int, err error) {
+	name, err := base64.RawURLEncoding.DecodeString(token)
+	switch {
+	case err != nil:
+		return "", 0, invalidParameter("NextToken", token, "Invalid token.")
+	case most < 0 || most > 1000:
+		return "", 0, invalidParameter("MaxResults", fmt.Sprint(most), "Must be from 1 to 1000.")
+	}
+
+	return string(name), cmp.Or(most, 1000), nil
+}
+
+func (s *Service) listQueues(ctx context.Context, in *struct {
 	QueueNamePrefix, NextToken string
 	MaxResults                 int
 }) (any, error) {
-	last, err := base64.RawURLEncoding.DecodeString(in.NextToken)
-	switch {
-	case err != nil:
-		return nil, invalidParameter("NextToken", in.NextToken, "Invalid token.")
-	case in.MaxResults < 0 || in.MaxResults > 1000:
-		return nil, invalidParameter("MaxResults", fmt.Sprint(in.MaxResults), "Must be from 1 to 1000.")
+	last, limit, err := readPage(in.NextToken, in.MaxResults)
+	if err != nil {
+		return nil, err
 	}
 
-	limit := in.MaxResults
-	if limit == 0 {
-		limit = 1000
-	}
 	out := struct {
 		QueueUrls []string `json:",omitempty"`
 		NextToken string   `json:",omitempty"`
@@ -195,7 +249,7 @@ func (s *Service) listQueues(_ context.Context, in *struct {
 	err = s.update(func(*store.Batch) error {
 		for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 			// The token is the last name of its page, which may have been deleted since.
-			if !strings.HasPrefix(name, in.QueueNamePrefix) || name <= string(last) {
+			if !strings.HasPrefix(name, in.QueueNamePrefix) || name <= last {
 				continue
 			}
 
@@ -209,7 +263,7 @@ func (s *Service) listQueues(_ context.Context, in *struct {
 				break
 			}
 
-			out.QueueUrls = append(out.QueueUrls, s.url(name))
+			out.QueueUrls = append(out.QueueUrls, s.url(ctx, name))
 		}
 
 		return nil

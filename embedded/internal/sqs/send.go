@@ -50,10 +50,12 @@ func (s *Service) sendMessage(_ context.Context, in *struct {
 	return out, nil
 }
 
-func (s *Service) sendMessageBatch(_ context.Context, in *struct {
+type sendBatch struct {
 	QueueUrl string //nolint:revive // the wire's name
 	Entries  []sendEntry
-}) (any, error) {
+}
+
+func (s *Service) sendMessageBatch(_ context.Context, in *sendBatch) (any, error) {
 	// The limit is for the batch as a whole, beside each queue's own limit for one message.
 	total := 0
 	ids := make([]string, len(in.Entries))

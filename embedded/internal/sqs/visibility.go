@@ -56,8 +56,8 @@ func (s *Service) changeVisibility(_ context.Context, in *receiptRequest) (any, 
 	})
 }
 
-func (s *Service) changeVisibilityBatch(_ context.Context, in *receiptBatch) (any, error) {
-	return s.forEachEntry(in, func(q *queue, b *store.Batch, e *receiptEntry, now time.Time) error {
+func (s *Service) changeVisibilityBatch(_ context.Context, in *visibilityBatch) (any, error) {
+	return s.forEachEntry(&in.receiptBatch, func(q *queue, b *store.Batch, e *receiptEntry, now time.Time) error {
 		return q.changeVisibility(b, e.ReceiptHandle, e.VisibilityTimeout, now)
 	})
 }

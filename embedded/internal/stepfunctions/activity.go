@@ -13,18 +13,21 @@ type activity struct {
 	Name    string `json:"name"`
 	Created int64  `json:"created"`
 	Tags    tags   `json:"tags,omitempty"`
+	// Encryption is nil for the key that AWS owns.
+	Encryption *encryption `json:"encryption,omitempty"`
 }
 
 func (s *Service) createActivity(_ context.Context, in *struct {
 	Name                    string
-	EncryptionConfiguration *encryption
+	EncryptionConfiguration *encryptionIn
 	Tags                    tags
 }) (any, error) {
 	if err := checkName(in.Name); err != nil {
 		return nil, err
 	}
 
-	if err := checkEncryption(in.EncryptionConfiguration); err != nil {
+	encrypted, err := in.EncryptionConfiguration.stored()
+	if err != nil {
 		return nil, err
 	}
 
@@ -37,13 +40,18 @@ func (s *Service) createActivity(_ context.Context, in *struct {
 
 	// Creating an activity that exists returns the existing one. Its tags stay as they are.
 	a := s.activities[in.Name]
+	if a != nil && encrypted != nil && a.Encryption.described() != *encrypted {
+		// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateActivity.html
+		return nil, wire.Errorf("ActivityAlreadyExists", "Activity already exists. EncryptionConfiguration may not be updated.")
+	}
+
 	if a == nil {
 		id, err := s.ids.next()
 		if err != nil {
 			return nil, err
 		}
 
-		a = &activity{ID: id, Name: in.Name, Created: s.cfg.Clock.Now().UnixMilli(), Tags: tags{}.with(in.Tags)}
+		a = &activity{ID: id, Name: in.Name, Created: s.cfg.Clock.Now().UnixMilli(), Tags: tags{}.with(in.Tags), Encryption: encrypted}
 		if err := s.commitRecord(nameKey(keyActivity, a.Name), a); err != nil {
 			return nil, err
 		}
@@ -89,7 +97,7 @@ func (s *Service) describeActivity(_ context.Context, in *activityRequest) (any,
 	}
 
 	answer := s.activityAnswer(a)
-	answer["encryptionConfiguration"] = map[string]string{"type": "AWS_OWNED_KEY"}
+	answer["encryptionConfiguration"] = a.Encryption.described()
 
 	return answer, nil
 }

@@ -137,12 +137,11 @@ func TestActivityRefusals(t *testing.T) {
 			want: "ValidationException",
 		},
 		{
-			name: "a customer-managed key",
+			name: "a customer-managed key without its id",
 			in: &sfn.CreateActivityInput{
 				Name: aws.String("a"),
 				EncryptionConfiguration: &types.EncryptionConfiguration{
-					Type:     types.EncryptionTypeCustomerManagedKmsKey,
-					KmsKeyId: aws.String("key"),
+					Type: types.EncryptionTypeCustomerManagedKmsKey,
 				},
 			},
 			want: "InvalidEncryptionConfiguration",

@@ -17,7 +17,7 @@ import (
 // ExecutionAlreadyExists, also long after the execution has ended.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
-	in, err := textMembers(body, "stateMachineArn", "name", "input")
+	in, err := textMembers(body, "stateMachineArn", "name", "input", "traceHeader")
 	if err != nil {
 		return nil, err
 	}

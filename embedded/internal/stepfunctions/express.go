@@ -168,7 +168,7 @@ func (m *memory) start(ctx context.Context, input []byte) error {
 // startSync runs an Express execution while the caller waits. The execution
 // runs at most once, because nothing of it is stored.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartSyncExecution.html
-func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Name, Input, IncludedData string }) (any, error) {
+func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Name, Input, IncludedData, TraceHeader string }) (any, error) {
 	if err := checkIncluded(in.IncludedData); err != nil {
 		return nil, err
 	}

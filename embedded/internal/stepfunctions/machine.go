@@ -17,7 +17,8 @@ type machine struct {
 	// FirstRevision is the revision of the creation.
 	FirstRevision uint64          `json:"firstRevision,omitempty"`
 	Logging       json.RawMessage `json:"logging,omitempty"`
-	Tracing       json.RawMessage `json:"tracing,omitempty"`
+	Tracing       *tracing        `json:"tracing,omitempty"`
+	Encryption    *encryption     `json:"encryption,omitempty"`
 	Tags          tags            `json:"tags,omitempty"`
 	// Versions are in the order of their numbers, of which LastVersion is the newest.
 	Versions    []version `json:"versions,omitempty"`

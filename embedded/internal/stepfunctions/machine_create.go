@@ -1,6 +1,7 @@
 package stepfunctions
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,13 +16,15 @@ type machineSettings struct {
 	RoleArn                 *string
 	Publish                 bool
 	VersionDescription      string
-	EncryptionConfiguration *encryption
+	EncryptionConfiguration *encryptionIn
 	LoggingConfiguration    *loggingConfiguration
-	TracingConfiguration    json.RawMessage
+	TracingConfiguration    *tracing
+
+	encryption *encryption // EncryptionConfiguration once it was checked
 }
 
 // check fails for settings that contradict each other or that the engine does not support.
-func (in *machineSettings) check() error {
+func (in *machineSettings) check() (err error) {
 	if in.VersionDescription != "" && !in.Publish {
 		return validation("Version description can only be set when publish is true")
 	}
@@ -34,7 +37,9 @@ func (in *machineSettings) check() error {
 		return err
 	}
 
-	return checkEncryption(in.EncryptionConfiguration)
+	in.encryption, err = in.EncryptionConfiguration.stored()
+
+	return err
 }
 
 func (s *Service) createStateMachine(_ context.Context, in *struct {
@@ -86,7 +91,7 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		Name:    in.Name,
 		Created: s.cfg.Clock.Now().UnixMilli(),
 		Logging: in.LoggingConfiguration.stored(),
-		Tracing: in.TracingConfiguration,
+		Tracing: in.TracingConfiguration, Encryption: in.encryption,
 		Tags:    tags{}.with(in.Tags),
 		Express: in.Type == typeExpress,
 		starts:  &sync.RWMutex{},
@@ -115,8 +120,8 @@ func (s *Service) answerCreated(m *machine, in *machineSettings) map[string]any 
 	return answer
 }
 
-// answerExisting answers the creation of a machine that exists. It succeeds when the definition, the type
-// and the published version are the same. The role and tags do not count.
+// answerExisting answers the creation of a machine that exists. It succeeds when the definition, the type,
+// the configurations and the published version are the same. The role and tags do not count.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html
 func (s *Service) answerExisting(m *machine, express bool, in *machineSettings) (any, error) {
 	arn := s.arn("stateMachine", m.Name)
@@ -131,11 +136,20 @@ func (s *Service) answerExisting(m *machine, express bool, in *machineSettings) 
 
 	v := m.versionOf(m.Revision)
 	published := !in.Publish || v != nil && v.Description == in.VersionDescription
-	if rev.Definition != *in.Definition || m.Express != express || !published {
+	same := rev.Definition == *in.Definition && m.Express == express && m.configuredAs(in)
+	if !same || !published {
 		return nil, wire.Errorf("StateMachineAlreadyExists", "State Machine Already Exists: '%s'", arn)
 	}
 
 	return s.answerCreated(m, in), nil
+}
+
+// configuredAs reports whether the machine has the configurations of the settings.
+func (m *machine) configuredAs(in *machineSettings) bool {
+	logging := (&machine{Logging: in.LoggingConfiguration.stored()}).logging()
+
+	return bytes.Equal(m.logging(), logging) && m.Tracing.described() == in.TracingConfiguration.described() &&
+		m.Encryption.described() == in.encryption.described()
 }
 
 // commitMachine stores a machine with a new revision, and with a version of it if the
@@ -151,10 +165,8 @@ func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) 
 	}
 
 	// The version is published before the record is encoded, because the record holds the versions.
-	if in.Publish {
-		if _, err := m.publish(in.VersionDescription, s.cfg.Clock.Now()); err != nil {
-			return err
-		}
+	if err := s.publishUpdate(m, in); err != nil {
+		return err
 	}
 
 	record, err := json.Marshal(m)

@@ -2,6 +2,7 @@ package stepfunctions
 
 import (
 	"context"
+	"strconv"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/wire"
@@ -38,7 +39,7 @@ func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachi
 	}
 
 	answer["creationDate"] = stamp(m.Created)
-	if v := m.versionOf(t.revision); t.version != 0 {
+	if v := m.versionNumbered(strconv.FormatUint(t.version, 10)); v != nil {
 		answer["stateMachineArn"] = s.versionARN(m.Name, t.version)
 		answer["creationDate"] = stamp(v.Created)
 		if v.Description != "" {
@@ -72,8 +73,8 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 		"definition":              rev.Definition,
 		"roleArn":                 rev.RoleARN,
 		"loggingConfiguration":    m.logging(),
-		"tracingConfiguration":    map[string]any{"enabled": false},
-		"encryptionConfiguration": map[string]any{"type": "AWS_OWNED_KEY"},
+		"tracingConfiguration":    m.Tracing.described(),
+		"encryptionConfiguration": m.Encryption.described(),
 	}
 	// The service has no revision ID before the first update.
 	if rev.ID != m.FirstRevision {
@@ -82,10 +83,6 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 
 	if reads := variableReferences(rev.program); len(reads) > 0 {
 		answer["variableReferences"] = reads
-	}
-
-	if m.Tracing != nil {
-		answer["tracingConfiguration"] = m.Tracing
 	}
 
 	return answer

@@ -10,9 +10,17 @@ import (
 // loggingConfiguration says where a machine writes its log. The engine describes it and writes no
 // log.
 type loggingConfiguration struct {
-	Destinations         []json.RawMessage
+	Destinations         []logDestination
 	IncludeExecutionData bool
 	Level                string
+}
+
+type logDestination struct {
+	CloudWatchLogsLogGroup *cloudWatchLogsLogGroup `json:"cloudWatchLogsLogGroup,omitempty"`
+}
+
+type cloudWatchLogsLogGroup struct {
+	LogGroupArn *string `json:"logGroupArn,omitempty"`
 }
 
 // check fails for a configuration that the service refuses.

@@ -30,9 +30,15 @@ type version struct {
 	Created     int64  `json:"created"`
 }
 
-// versionOf returns the version of a revision, nil if it has none.
+// versionOf returns the newest version of a revision, nil if it has none.
 func (m *machine) versionOf(revision uint64) *version {
-	return m.findVersion(func(v *version) bool { return v.Revision == revision })
+	for i := range slices.Backward(m.Versions) {
+		if m.Versions[i].Revision == revision {
+			return &m.Versions[i]
+		}
+	}
+
+	return nil
 }
 
 // versionNumbered returns the version with a number as ARNs write it, nil if there is none.
@@ -56,8 +62,17 @@ func (m *machine) publish(description string, now time.Time) (*version, error) {
 		return v, nil
 	}
 
+	if err := m.addVersion(description, now); err != nil {
+		return nil, err
+	}
+
+	return &m.Versions[len(m.Versions)-1], nil
+}
+
+// addVersion adds a version for the current revision to a copy of a machine.
+func (m *machine) addVersion(description string, now time.Time) error {
 	if len(m.Versions) >= maxVersions {
-		return nil, wire.Errorf("ServiceQuotaExceededException", "a state machine has at most %d versions", maxVersions)
+		return wire.Errorf("ServiceQuotaExceededException", "a state machine has at most %d versions", maxVersions)
 	}
 
 	m.LastVersion++
@@ -65,7 +80,7 @@ func (m *machine) publish(description string, now time.Time) (*version, error) {
 	// A clone, because readers of the old record share its slice.
 	m.Versions = append(slices.Clone(m.Versions), v)
 
-	return &v, nil
+	return nil
 }
 
 func checkDescription(field, text string) error {

@@ -3,6 +3,7 @@ package stepfunctions
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"strconv"
 
 	"ratchet/embedded/internal/stepfunctions/rawjson"
@@ -14,10 +15,8 @@ import (
 func decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.Operation {
 	return func(ctx context.Context, body []byte) (any, error) {
 		in := new(In)
-		if len(body) > 0 {
-			if err := json.Unmarshal(body, in); err != nil {
-				return nil, wire.Errorf("SerializationException", "the request is not what the operation takes: %v", err)
-			}
+		if err := wire.DecodeAnyCase(body, in); err != nil {
+			return nil, err
 		}
 
 		return call(ctx, in)
@@ -33,7 +32,7 @@ func textMembers(body []byte, names ...string) ([]string, error) {
 	}
 
 	if err := rawjson.Valid(body); err != nil || rawjson.KindOf(body) != rawjson.Object {
-		return nil, wire.Errorf("SerializationException", "the request is not a JSON object: %v", err)
+		return nil, wire.Malformed("")
 	}
 
 	for c := rawjson.Walk(body); c.Next(); {
@@ -45,7 +44,7 @@ func textMembers(body []byte, names ...string) ([]string, error) {
 
 			text, ok := rawjson.Text(c.Value)
 			if !ok {
-				return nil, wire.Errorf("SerializationException", "%s must be a string", name)
+				return nil, notText(body, name)
 			}
 
 			texts[i] = text
@@ -53,6 +52,16 @@ func textMembers(body []byte, names ...string) ([]string, error) {
 	}
 
 	return texts, nil
+}
+
+// notText returns the error for a member that must be a text and is not.
+func notText(body []byte, name string) error {
+	// The decoder of the other operations has the words. It reads a request with this one member.
+	request := reflect.New(reflect.StructOf([]reflect.StructField{{
+		Name: "Member", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(`json:"` + name + `"`),
+	}}))
+
+	return wire.DecodeAnyCase(body, request.Interface())
 }
 
 // empty is the answer of operations that return nothing.
@@ -82,17 +91,4 @@ func optionalStamp(ms int64) *stamp {
 
 func validation(format string, args ...any) error {
 	return wire.Errorf("ValidationException", format, args...)
-}
-
-type encryption struct {
-	Type string `json:"type"`
-}
-
-// checkEncryption fails for keys other than AWS's own.
-func checkEncryption(c *encryption) error {
-	if c != nil && c.Type != "" && c.Type != "AWS_OWNED_KEY" {
-		return wire.Errorf("InvalidEncryptionConfiguration", "the embedded engine supports AWS_OWNED_KEY only")
-	}
-
-	return nil
 }

@@ -104,7 +104,9 @@ func TestDiagnosticsHaveTheWordsOfTheService(t *testing.T) {
 		{
 			`{"StartAt":"A","States":{"A":{"Type":"Pass","Parameters":{"parsed.$":"States.Format('\\\"{}\\\"', 1)"},"End":true}}}`,
 			"SCHEMA_VALIDATION_FAILED", "/States/A/Parameters",
-			"The value for the field 'parsed.$' must be a valid JSONPath or a valid intrinsic function call",
+			// The service says nothing after the colon.
+			"The value for the field 'parsed.$' must be a valid JSONPath or a valid intrinsic function call: " +
+				`unexpected '\\' at position 16 of "States.Format('\\\"{}\\\"', 1)"`,
 		},
 		{
 			`{"StartAt":"P","States":{"P":{"Type":"Parallel","Branches":[],"End":true}}}`,

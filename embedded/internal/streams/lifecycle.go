@@ -2,6 +2,8 @@ package streams
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"time"
 
 	"ratchet/embedded/internal/store"
@@ -86,6 +88,11 @@ func (s *Service) Disable(b *store.Batch, st *Stream, now time.Time) error {
 	return st.replaceShards(b, now, st.openShards(), nil, func() { st.record.Disabled = now })
 }
 
+// minARN is the length of the shortest StreamArn in the API model.
+const minARN = 37
+
+var arnRule = regexp.MustCompile(`^arn:aws[a-z-]*:dynamodb:[^:]+:[^:]+:table/[^/]+/stream/.+$`)
+
 // streamOf returns the stream of a request's StreamArn, which is required.
 func (s *Service) streamOf(arn *string) (*Stream, error) {
 	if arn == nil {
@@ -94,6 +101,15 @@ func (s *Service) streamOf(arn *string) (*Stream, error) {
 
 	if st := s.Lookup(*arn); st != nil {
 		return st, nil
+	}
+
+	// Source of the length: the API model. The words about an ARN of another form are not recorded.
+	if n := len(*arn); n < minARN {
+		return nil, wire.BadParameter("'"+*arn+"'", "streamArn", "Member must have length greater than or equal to "+strconv.Itoa(minARN))
+	}
+
+	if !arnRule.MatchString(*arn) {
+		return nil, wire.Invalid("Invalid StreamArn: %s", *arn)
 	}
 
 	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: Stream: %s not found", *arn)

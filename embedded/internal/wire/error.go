@@ -20,14 +20,9 @@ type Error struct {
 	// Members holds further members of the error's shape, like "Item" or
 	// "CancellationReasons". A json.RawMessage is copied, any other value is marshaled.
 	Members map[string]any
-
-	cause error
 }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
-
-// Unwrap returns the decoder's error, for an error that Decode returned.
-func (e *Error) Unwrap() error { return e.cause }
 
 // Errorf builds an error with status 400.
 func Errorf(typ, format string, args ...any) *Error {
@@ -46,6 +41,14 @@ func (e *Error) body(prefix, messageKey string) []byte {
 	}
 
 	b := appendText(append(make([]byte, 0, size), `{"__type":`...), prefix+e.Type)
+	if e.Type == "SerializationException" {
+		// Coral's own errors have the text under this name, in all services, or have none.
+		messageKey = "Message"
+		if e.Message == "" {
+			messageKey = ""
+		}
+	}
+
 	if messageKey != "" {
 		b = appendText(append(appendText(append(b, ','), messageKey), ':'), e.Message)
 	}

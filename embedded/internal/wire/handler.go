@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -46,36 +47,41 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	service, ok := h.services[target]
 	if r.Method != http.MethodPost || !ok {
-		h.fail(w, Service{MessageKey: "message"}, id, Errorf("UnknownOperationException",
+		if h.withoutTarget(w, r, id) {
+			return
+		}
+
+		h.fail(w, r, Service{MessageKey: "message"}, id, Errorf("UnknownOperationException",
 			"this endpoint takes POST with X-Amz-Target naming one of DynamoDB_20120810, DynamoDBStreams_20120810, AWSStepFunctions, AmazonSQS"))
 		return
 	}
 
 	call, ok := service.Operations[operation]
 	if !ok {
-		h.fail(w, service, id, Errorf("UnknownOperationException",
+		h.fail(w, r, service, id, Errorf("UnknownOperationException",
 			"%s.%s is not supported by the embedded engine", target, operation))
 		return
 	}
 
 	body, err := readBody(w, r)
 	if err != nil {
-		h.fail(w, service, id, &Error{
-			Type:    "SerializationException",
-			Status:  http.StatusRequestEntityTooLarge,
-			Message: fmt.Sprintf("the request body could not be read: %v", err),
-		})
+		h.fail(w, r, service, id, unread(err))
 
 		return
 	}
 
-	answer, err := call(r.Context(), body)
+	ctx := r.Context()
+	if slices.Contains(service.Addressed, operation) {
+		ctx = withAddress(r)
+	}
+
+	answer, err := call(ctx, body)
 	if err != nil {
 		if breakOff(w, err) {
 			return
 		}
 
-		h.fail(w, service, id, err)
+		h.fail(w, r, service, id, err)
 
 		return
 	}
@@ -83,17 +89,53 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, ok := answer.(json.RawMessage)
 	if !ok {
 		if raw, err = json.Marshal(answer); err != nil {
-			h.fail(w, service, id, fmt.Errorf("marshal the answer of %s: %w", operation, err))
+			h.fail(w, r, service, id, fmt.Errorf("marshal the answer of %s: %w", operation, err))
 			return
 		}
 	}
 
-	send(w, http.StatusOK, raw)
+	send(w, r, http.StatusOK, raw)
+}
+
+// withoutTarget answers requests that no service has: health checks, and the Query protocol. It reports whether
+// the request is one of these.
+func (h *Handler) withoutTarget(w http.ResponseWriter, r *http.Request, id string) bool {
+	if r.Header["X-Amz-Target"] != nil {
+		return false
+	}
+
+	if refuseQuery(w, r, id) {
+		return true
+	}
+
+	if r.URL.Path != "/" || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+
+	// Source: https://github.com/architect/dynalite test/connection.js, recorded on the service
+	w.Header()["Content-Type"] = []string{"text/plain"}
+	w.Header()["X-Content-Type-Options"] = []string{"nosniff"}
+	_, _ = io.WriteString(w, "healthy: "+r.Host+" ") // fails only if the caller is gone
+
+	return true
+}
+
+// unread returns the error for a body that could not be read. The words are not the service's: it closes the
+// connection of some of these calls.
+func unread(err error) *Error {
+	e := Malformed("")
+
+	var most *http.MaxBytesError
+	if errors.As(err, &most) || errors.Is(err, errTooLarge) {
+		e.Status, e.Message = http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d bytes", maxBody)
+	}
+
+	return e
 }
 
 // fail answers a call with an error. An error that is no *Error is the engine's fault:
 // its text goes to the log and not to the caller.
-func (h *Handler) fail(w http.ResponseWriter, s Service, id string, err error) {
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, s Service, id string, err error) {
 	var e *Error
 	if !errors.As(err, &e) {
 		if errors.Is(err, context.Canceled) { // the caller gave up, or the engine is closing
@@ -128,11 +170,15 @@ func (h *Handler) fail(w http.ResponseWriter, s Service, id string, err error) {
 		w.Header().Set("X-Amzn-Query-Error", s.QueryCode(e.Type)+";"+side)
 	}
 
-	send(w, status, e.body(prefix, s.MessageKey))
+	send(w, r, status, e.body(prefix, s.MessageKey))
 }
 
 // readBody reads the whole request body, with one allocation when its length is known.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if encoding := r.Header["Content-Encoding"]; len(encoding) == 1 && encoding[0] == "gzip" {
+		return inflate(http.MaxBytesReader(w, r.Body, maxBody))
+	}
+
 	if n := r.ContentLength; n > 0 && n <= maxBody {
 		body := make([]byte, n)
 		_, err := io.ReadFull(r.Body, body)
@@ -148,12 +194,21 @@ var contentType = []string{"application/x-amz-json-1.0"}
 
 // send writes an answer with its length and checksum. It takes over body, whose memory another
 // answer may have afterwards.
-func send(w http.ResponseWriter, status int, body []byte) {
+func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+	header := w.Header()
+	if len(body) >= leastCompressed && takesGzip(r) {
+		// The checksum is that of the bytes on the wire.
+		// Source: https://github.com/aws/aws-sdk-java-v2 services/dynamodb customization.config, calculateCrc32FromCompressedData
+		compressed := deflate(body)
+		reuse(body)
+		body = compressed
+		header["Content-Encoding"] = []string{"gzip"}
+	}
+
 	length := strconv.Itoa(len(body))
 	checksum := strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
 	values := []string{length, checksum} // one allocation for the values of two headers
 
-	header := w.Header()
 	header["Content-Type"] = contentType
 	header["Content-Length"] = values[:1:1]
 	header["X-Amz-Crc32"] = values[1:]

@@ -26,6 +26,9 @@ type Service struct {
 	// protocol, which goes into the header X-Amzn-Query-Error. Nil means that the service
 	// never spoke that protocol.
 	QueryCode func(errorType string) string
+	// Addressed are the operations that tell callers an address of the engine. Their context has what Address
+	// returns.
+	Addressed []string
 	// Operations holds the operations, by the name after the target's dot.
 	Operations map[string]Operation
 }

@@ -130,7 +130,7 @@ func TestHandler(t *testing.T) {
 			name:      "a typed request needs a body",
 			operation: "Typed",
 			status:    400,
-			want:      `{"__type":"com.amazon.coral.service#SerializationException","message":"the request has no body"}`,
+			want:      `{"__type":"com.amazon.coral.service#SerializationException"}`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -335,10 +335,10 @@ func TestMemoryIsFreeOnlyAfterItsAnswerWasWritten(t *testing.T) {
 			}
 
 			return len(p), nil
-		}}, http.StatusOK, make([]byte, size))
+		}}, &http.Request{}, http.StatusOK, make([]byte, size))
 
 		gone := make([]byte, size)
-		send(writer{httptest.NewRecorder(), func([]byte) (int, error) { return 0, io.ErrClosedPipe }}, http.StatusOK, gone)
+		send(writer{httptest.NewRecorder(), func([]byte) (int, error) { return 0, io.ErrClosedPipe }}, &http.Request{}, http.StatusOK, gone)
 
 		for range 4 { // the first one may have other memory that was used before
 			if shares(Buffer(size), gone) {

@@ -60,7 +60,7 @@ func (b *builder) compileItemsPath(s *State, o *object) {
 	s.ItemsPath = o.pathField("ItemsPath")
 	// Unlike InputPath and OutputPath, ItemsPath cannot be null.
 	if s.ItemsPath.Null {
-		b.fault(codeSchema, o.at+"/ItemsPath", "the value for the field 'ItemsPath' must be a valid JSONPath")
+		b.fault(codeSchema, o.at+"/ItemsPath", "the value for the field 'ItemsPath' must be a valid JSONPath: it is null")
 	}
 
 	if s.ItemSelector == nil {

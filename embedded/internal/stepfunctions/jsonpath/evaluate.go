@@ -93,8 +93,10 @@ func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 		return p.all(document, s.Input, maxRead)
 	}
 
-	if v, ok := follow(document, p.plain); ok {
+	if v, ok := follow(document, p.plain); ok && p.merged == nil {
 		return v, nil
+	} else if ok && rawjson.KindOf(v) == rawjson.Object {
+		return pick(v, p.merged), nil
 	}
 
 	return nil, p.notFound(document)
@@ -200,6 +202,15 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 
 	switch s.kind {
 	case stepMembers:
+		// Several names at the end of a path make an object, as in Jayway JsonPath 2.
+		if len(s.names) > 1 && len(rest) == 0 {
+			if rawjson.KindOf(v) == rawjson.Object {
+				found(pick(v, s.names))
+			}
+
+			return
+		}
+
 		for _, name := range s.names {
 			if m, ok := rawjson.Member(v, name); ok {
 				r.match(m, rest, found)
@@ -242,7 +253,25 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 	}
 }
 
-// slice calls found for the elements of [from:to:by].
+// pick returns an object with those of the members that the object v has.
+func pick(v []byte, names []string) []byte {
+	out := []byte{'{'}
+	for _, name := range names {
+		m, ok := rawjson.Member(v, name)
+		if !ok {
+			continue
+		}
+
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(rawjson.AppendText(out, name), ':'), m...)
+	}
+
+	return append(out, '}')
+}
+
+// slice calls found for the elements of [from:to].
 func (s *step) slice(v []byte, found func([]byte)) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return
@@ -269,7 +298,7 @@ func (s *step) slice(v []byte, found func([]byte)) {
 
 	i := 0
 	for c := rawjson.Walk(v); c.Next(); i++ {
-		if i >= from && i < to && (i-from)%s.by == 0 {
+		if i >= from && i < to {
 			found(c.Value)
 		}
 	}

@@ -1,10 +1,14 @@
 package jsonpath
 
 import (
+	"regexp"
 	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
+
+// word is a text without quotes.
+var word = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // maxFilterDepth bounds parentheses and negations in a filter, and filters in filters.
 const maxFilterDepth = 32
@@ -167,7 +171,12 @@ func (p *parser) literal() ([]byte, error) {
 	// Strings in an array may have single quotes, which JSON does not know.
 	text := []byte(strings.ReplaceAll(rest[:end], "'", `"`))
 	if err := rawjson.Valid(text); err != nil {
-		return nil, p.errorf("a value is missing")
+		// A word without quotes is a text. Jayway JsonPath 2.0 reads words so, and two of AWS's published
+		// definitions have them; later versions of the library refuse them. What the service does is not recorded.
+		if !word.Match(text) {
+			return nil, p.errorf("a value is missing")
+		}
+		text = rawjson.AppendText(nil, string(text))
 	}
 
 	p.i += end

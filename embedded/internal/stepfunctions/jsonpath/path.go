@@ -11,6 +11,9 @@ type Path struct {
 	variable string
 	steps    []step
 	plain    []rawjson.Step // the same steps when many is false; nil otherwise
+	// merged are the members of the object that a path with several names at its end returns: $['a','b'].
+	// plain then leads to the object that has them.
+	merged []string
 }
 
 // stepKind is the kind of a step.
@@ -30,7 +33,7 @@ type step struct {
 	kind           stepKind
 	names          []string // stepMembers
 	indexes        []int    // stepIndexes
-	from, to, by   int      // stepSlice
+	from, to       int      // stepSlice
 	hasFrom, hasTo bool     // stepSlice
 	filter         condition
 }

@@ -28,8 +28,10 @@ func (p *parser) path() (*Path, error) {
 	path.text = p.s[from:p.i]
 	// A path that leads to one place only is followed without a search.
 	plain := make([]rawjson.Step, 0, len(path.steps))
-	for _, s := range path.steps {
+	for i, s := range path.steps {
 		switch {
+		case s.kind == stepMembers && i == len(path.steps)-1 && len(s.names) > 1:
+			path.merged = s.names
 		case s.kind == stepMembers && len(s.names) == 1:
 			plain = append(plain, rawjson.Step{Name: s.names[0]})
 		case s.kind == stepIndexes && len(s.indexes) == 1:
@@ -74,6 +76,11 @@ func (p *parser) steps() ([]step, error) {
 
 			steps = append(steps, s)
 		case p.take("."):
+			// A dot before a bracket means nothing, as in Jayway JsonPath 2: $.['a'] is $['a'].
+			if p.peek() == '[' {
+				continue
+			}
+
 			s, err := p.dotted()
 			if err != nil {
 				return nil, err
@@ -163,7 +170,7 @@ func (p *parser) bracket() (s step, err error) {
 
 // numbers reads an index, a union of indexes or a slice.
 func (p *parser) numbers() (s step, err error) {
-	s = step{kind: stepIndexes, by: 1}
+	s = step{kind: stepIndexes}
 	var n int
 	// Before a colon the number may be missing: [:2] begins at the start.
 	n, found := p.number()
@@ -172,17 +179,14 @@ func (p *parser) numbers() (s step, err error) {
 		p.space()
 
 		s.to, s.hasTo = p.number()
+		// A third number is read and ignored, as in Jayway JsonPath 2.
 		if p.space(); p.take(":") {
 			p.space()
-
-			// Without a number, the step stays 1.
-			if by, ok := p.number(); ok {
-				s.by = by
-			}
+			p.number()
 		}
 
-		if s.by < 1 {
-			return s, p.errorf("a slice's step must be positive")
+		if !s.hasFrom && !s.hasTo {
+			return s, p.errorf("a slice needs a beginning or an end")
 		}
 
 		return s, nil

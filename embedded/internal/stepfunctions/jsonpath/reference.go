@@ -20,7 +20,7 @@ func CompileReference(text string) (*Reference, error) {
 		return nil, err
 	}
 
-	if p.context || p.many || p.variable != "" {
+	if p.context || p.many || p.merged != nil || p.variable != "" {
 		const rule = "%q must be a reference path: names and indexes under $, nothing that matches more than one place"
 
 		return nil, fmt.Errorf(rule, text)

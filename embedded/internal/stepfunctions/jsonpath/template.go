@@ -103,10 +103,10 @@ func compileMember(c *rawjson.Cursor) (m templateMember, dynamic bool, err error
 		}
 
 		if m.expr, err = CompileExpression(source); err != nil {
-			// The service's own text, which does not say what is wrong.
-			const rule = "The value for the field '%s' must be a valid JSONPath or a valid intrinsic function call"
+			// The service's own text, which does not say what is wrong, and then what is wrong and where.
+			const rule = "The value for the field '%s' must be a valid JSONPath or a valid intrinsic function call: %w"
 
-			return m, false, fmt.Errorf(rule, name) //nolint:staticcheck // AWS's own words
+			return m, false, fmt.Errorf(rule, name, err) //nolint:staticcheck // AWS's own words
 		}
 
 		return m, true, nil
