@@ -7,8 +7,8 @@ type Change struct {
 	Transition Transition
 }
 
-// PreviousID is the id of the transition before this one, 0 for the first.
-func (c Change) PreviousID() TransitionID {
+// previousID is the id of the transition before this one, 0 for the first.
+func (c Change) previousID() TransitionID {
 	if c.Old == nil {
 		return 0
 	}
@@ -53,7 +53,7 @@ func FromRecord(oldImage, newImage image) (Change, bool, error) {
 	}
 
 	// Edits, notes and repeated images of a replica have the same id.
-	if c.New.TransitionID <= c.PreviousID() {
+	if c.New.TransitionID <= c.previousID() {
 		return Change{}, false, nil
 	}
 

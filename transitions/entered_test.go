@@ -1,7 +1,9 @@
 package transitions_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -186,4 +188,50 @@ func TestAnotherProgramsMoveHasNoTimeOfEntering(t *testing.T) {
 	s.put(t, "orderState", text("PAYMENT_RECEIVED"))
 	s.put(t, "updatedAt", num(int(at.UnixMilli())))
 	s.entered(t, at)
+}
+
+// TestAMoveIntoTheSameStateIsDecidedOnTheOrder: one write cannot be both, so the write that does not know the
+// order leaves this state out, and the order that refuses it costs no read.
+func TestAMoveIntoTheSameStateIsDecidedOnTheOrder(t *testing.T) {
+	s := newOrders(t)
+	s.place(t, "o-1")
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+
+	for id, want := range [][]string{3: {"UpdateItem"}, 4: {"UpdateItem", "UpdateItem"}} {
+		if want == nil {
+			continue
+		}
+		s.Wire.Reset()
+		s.want(t, given("o-1", workflow.ShipPart, transitions.TransitionID(id)), transitions.Applied)
+
+		if calls := s.Wire.Calls(); !slices.Equal(calls, want) {
+			t.Errorf("transition %d: %v, want %v", id, calls, want)
+		}
+	}
+}
+
+// TestARestorationLeavesPartsOfAnotherProgramAlone, also those that a transition sets.
+func TestARestorationLeavesPartsOfAnotherProgramAlone(t *testing.T) {
+	s := newOrdersIn(t, transitions.JournalTransactional)
+	early := s.history(t, "o-1")
+	list := types.AttributeValue(&types.AttributeValueMemberL{})
+	names := []string{"updatedAt", "enteredAt", "previousState"}
+
+	for _, name := range names {
+		early[name] = list
+	}
+
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: early}); err != nil {
+		t.Fatal(err)
+	}
+
+	if r := s.restored(t, true); !r.Written {
+		t.Fatal("not restored")
+	}
+
+	for _, name := range names {
+		if v := s.Item(t, "o-1")[name]; fmt.Sprintf("%T", v) != fmt.Sprintf("%T", list) {
+			t.Errorf("%s is a %T", name, v)
+		}
+	}
 }
