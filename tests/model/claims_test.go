@@ -52,7 +52,7 @@ func (c *claims) begin(p *program) {
 var errBusy = errors.New("the far side is busy")
 
 func (c *claims) step(p *program) {
-	if p.chance(20) {
+	if p.chance(40) {
 		c.mark(p)
 		return
 	}
@@ -206,7 +206,7 @@ func (c *claims) loseLease(p *program, k *claimed) {
 
 // mark counts in an item, once for each key, also when it is sent again.
 func (c *claims) mark(p *program) {
-	n, memory := c.marked, []int{8, 16, 32}[p.roll(3)]
+	n, memory := c.marked, []int{4, 8, 16}[p.roll(3)]
 	if n > 0 && p.chance(40) {
 		n = c.marked - 1 - p.roll(c.marked-c.remembered)
 	} else {

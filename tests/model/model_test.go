@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	flagSteps = flag.Int("steps", 10_000, "steps of all programs together")
+	flagSteps = flag.Int("steps", 6_000, "steps of all programs together")
 	flagSeed  = flag.Uint64("seed", 1, "seed of the first program; each following one has the next")
 )
 
