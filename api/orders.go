@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -199,6 +200,11 @@ func (s *service) createAndStart(ctx context.Context, c caller, id string, n new
 	}
 
 	result, err := s.cfg.Orders.Create(ctx, placed)
+	if errors.Is(err, transitions.ErrInvalidRequest) && n.Total == nil && s.definition().Has(workflow.PartTotal) {
+		return nil, 0, newProblem(http.StatusUnprocessableEntity, "invalid_request", "An order needs a total.").
+			withField("body", "/total", "required by the definition of orders")
+	}
+
 	if err != nil || !result.Verdict.Done() {
 		return nil, result.Verdict, err
 	}

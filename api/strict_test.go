@@ -260,6 +260,10 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 			if free := o.id == "set-address" && (strings.HasPrefix(v.name, "a member") || strings.Contains(v.name, "in capitals")); free {
 				continue // the caller names the fields of an address
 			}
+
+			if o.id == "complete-parked-task" && strings.HasPrefix(v.name, "output is ") {
+				continue // the output may be any JSON
+			}
 			r := httptest.NewRequest(o.method, "http://localhost"+parameter.ReplaceAllString(o.path, "shipping"), strings.NewReader(v.body))
 			r.Header.Set("Idempotency-Key", "k")
 
