@@ -42,7 +42,7 @@ func (d DeadLetters) Rewrite(ctx context.Context, handler, id, errorText string,
 		return fmt.Errorf("streams: encode dead letter: %w", err)
 	}
 
-	stored, _, err := d.rows().storeRecord(ctx, handler, id, body, row[DeadLetterExpiryAttribute])
+	stored, _, err := d.rows().storeRecord(ctx, handler, id, letter.Keys, body, row[DeadLetterExpiryAttribute])
 	if err != nil {
 		return err
 	}

@@ -52,13 +52,13 @@ var recordAttributes = []string{deadLetterRecord, deadLetterParts, deadLetterPar
 // storeRecord returns the attributes that hold an encoded record. A record that is too large for the row
 // is stored in parts first.
 func (t *deadLetterTable) storeRecord(
-	ctx context.Context, handler, id string, body []byte, expiry types.AttributeValue,
+	ctx context.Context, handler, id string, keys dynamo.Item, body []byte, expiry types.AttributeValue,
 ) (dynamo.Item, partsRef, error) {
 	if len(body) <= maxInlineRecord {
 		return dynamo.Item{deadLetterRecord: dynamo.S(string(body))}, partsRef{}, nil
 	}
 
-	parts, err := t.parts(expiry).store(ctx, t.source(handler), id, body)
+	parts, err := t.parts(expiry).store(ctx, t.source(handler), id, keys, body)
 	if err != nil {
 		return nil, parts, err
 	}
@@ -92,7 +92,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error, chec
 	row[deadLetterFailedAt] = dynamo.Millis(now)
 	row[DeadLetterExpiryAttribute] = expiry
 
-	record, parts, err := t.storeRecord(ctx, r.Handler, id, body, expiry)
+	record, parts, err := t.storeRecord(ctx, r.Handler, id, r.Keys, body, expiry)
 	if err != nil {
 		return err
 	}

@@ -176,6 +176,7 @@
 //	keys                    the item's key
 //	records                 its records, oldest first: sequence number, parts, and the epoch of
 //	                        the shard's lease under which the record was put here
+//	partsEnd                the earliest end of the records' parts (ms)
 //	holder                  epoch of the queue's lease whose owner has begun with the row
 //	last                    sequence number of the newest one, with leading zeros
 //	attempts                number of failed calls for the oldest record
@@ -193,7 +194,9 @@
 //	addition                token of the newest addition to replays
 //	more                    how many newer records have rows of their own
 //
-// The records themselves are in rows "record/<hash>/<sequence>#<token>-<n>". An item's row refers to
+// The records themselves are in rows "record/<hash>/<sequence>#<token>-<n>", each with the item's key
+// (keys) and an end (expireAt) from its first write on: 14 days, which the queue's worker moves in time
+// while the record waits. A crash may leave such rows without an item's row. An item's row refers to
 // up to 100 records. Each further one has a row "more/<hash>/<sequence>", whose attribute records is
 // the reference, until it moves into the item's row.
 package streams

@@ -120,6 +120,33 @@ func (i *queuedItem) declareLost(ctx context.Context, row retryRow) (time.Time, 
 	return time.Now(), q.queues.table.forgetMore(ctx, q.h.Name, row)
 }
 
+// declareMissing declares a gap for the row's first record, whose parts are gone: someone has deleted
+// them, or no worker has run for partsLife.
+func (i *queuedItem) declareMissing(ctx context.Context, row retryRow, cause error) (_ retryRow, done bool, err error) {
+	q, cfg := i.queue, i.queue.queues.cfg
+
+	// The next holder of the shard's lease may have adopted the record meanwhile, with parts of its own.
+	now, ok, err := q.queues.table.get(ctx, q.h.Name, i.hash)
+	if err != nil || !ok || now.length() == 0 || now.first() != row.first() {
+		return row, false, errors.Join(cause, err)
+	}
+
+	gap := Gap{
+		Reason: GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: itemKey(Record{Keys: row.keys}),
+		From: row.first().sequence, Until: cfg.clock.Now(),
+	}
+	declareGap(cfg, gap)
+
+	if cfg.OnGap == GapHalt {
+		q.queues.halt(&GapError{Gap: gap})
+		row.nextTry = time.Now().Add(time.Hour)
+
+		return row, false, nil
+	}
+
+	return row, true, nil
+}
+
 // deliver makes one try for the first record of the row. done reports that the record is
 // finished: it was handled, or it is stored as a dead letter. Otherwise the row that
 // deliver returns has the time of the next try.
@@ -131,6 +158,10 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 	}
 
 	r, err := q.queues.table.first(ctx, q.h.Name, row)
+	if errors.Is(err, errPartMissing) {
+		return i.declareMissing(ctx, row, err)
+	}
+
 	if err != nil {
 		return row, false, err
 	}

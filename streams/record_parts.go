@@ -18,11 +18,12 @@ import (
 
 // recordParts stores encoded records that do not fit into a row: gzipped, and in rows of their own,
 // to which the row refers. Each call of store makes new rows, so that parts to which a row refers
-// are never overwritten.
+// are never overwritten by other ones. From its first write on, each part says whose it is and when
+// it ends: after a crash, parts may be left to which no row refers.
 type recordParts struct {
 	api   dynamoAPI
 	table string
-	// expiry is when time to live deletes the parts that are stored; nil for never.
+	// expiry is when time to live deletes the parts that are stored.
 	expiry types.AttributeValue
 }
 
@@ -39,9 +40,9 @@ func (ref partsRef) partID(n int) string {
 	return ref.id + "#" + ref.token + "-" + strconv.Itoa(n)
 }
 
-// store stores the body. If store fails, the reference that it returns names the parts that may be
-// stored.
-func (p recordParts) store(ctx context.Context, source, id string, body []byte) (partsRef, error) {
+// store stores the body, for the item with these keys. If store fails, the reference
+// that it returns names the parts that may be stored.
+func (p recordParts) store(ctx context.Context, source, id string, keys dynamo.Item, body []byte) (partsRef, error) {
 	ref := partsRef{id: id, token: rand.Text()[:10]}
 
 	var packed bytes.Buffer
@@ -60,9 +61,8 @@ func (p recordParts) store(ctx context.Context, source, id string, body []byte) 
 
 		row := deadLetterRowKey(source, ref.partID(ref.count))
 		row[deadLetterPart] = dynamo.B(bytes.Clone(packed.Next(maxPart)))
-		if p.expiry != nil {
-			row[DeadLetterExpiryAttribute] = p.expiry
-		}
+		row[retryKeys] = dynamo.M(keys)
+		row[DeadLetterExpiryAttribute] = p.expiry
 
 		if _, err := p.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: row}); err != nil {
 			return ref, fmt.Errorf("streams: store part %d of %s: %w", ref.count, id, err)
@@ -96,6 +96,20 @@ func (p recordParts) read(ctx context.Context, source string, ref partsRef) ([]b
 	}
 
 	return io.ReadAll(r)
+}
+
+// keep moves the end of the parts to p.expiry.
+func (p recordParts) keep(ctx context.Context, source string, ref partsRef) error {
+	for n := 1; n <= ref.count; n++ {
+		update := dynamo.NewUpdate(p.table, deadLetterRowKey(source, ref.partID(n))).
+			IfPresent(deadLetterPart).
+			SetValue(DeadLetterExpiryAttribute, p.expiry)
+		if _, _, err := applyUpdate(ctx, p.api, update); err != nil {
+			return fmt.Errorf("streams: keep part %d of %s: %w", n, ref.id, err)
+		}
+	}
+
+	return nil
 }
 
 func (p recordParts) delete(ctx context.Context, source string, ref partsRef) error {

@@ -167,6 +167,8 @@ func (q *retryQueue) refresh(ctx context.Context) {
 		}
 	}
 
+	q.keepParts(ctx, rows)
+
 	if len(added) == 0 {
 		return
 	}
@@ -181,6 +183,17 @@ func (q *retryQueue) refresh(ctx context.Context) {
 	settled := time.Now().Add(q.queues.knownAfter())
 	for _, row := range added {
 		q.add(row.hash, row.nextTry, settled)
+	}
+}
+
+// keepParts moves the ends of the rows' parts that are near.
+func (q *retryQueue) keepParts(ctx context.Context, rows []retryRow) {
+	for _, row := range rows {
+		row.holder = q.lease.epoch.Load()
+		if err := q.queues.table.keepParts(ctx, q.h.Name, row); err != nil {
+			q.noteFault(ctx, "UpdateItem", err)
+			return
+		}
 	}
 }
 

@@ -65,7 +65,9 @@ func (t *retryTable) replaysUpdate(handler string, hash laneHash, keys dynamo.It
 		Set("#last = if_not_exists(#last, :first)").
 		Set("#keys = if_not_exists(#keys, :keys)").
 		Set("#format = if_not_exists(#format, :format)").
-		Set("#addition = :addition")
+		Set("#addition = :addition").
+		Bind(":end", dynamo.Millis(t.partsEnd())).
+		Set("#" + retryPartsEnd + " = if_not_exists(#" + retryPartsEnd + ", :end)")
 }
 
 // countRows returns how many items wait for a handler.

@@ -27,6 +27,7 @@ const (
 	retryParts     = "parts"    // in an element of records
 	retryToken     = "token"    // in an element of records
 	retryEpoch     = "epoch"    // in an element of records: of the lease under which the record was put there
+	retryPartsEnd  = "partsEnd" // the earliest end of the row's parts
 	retryHolder    = "holder"   // epoch of the queue's lease whose holder has begun with the row
 	retryLetter    = "letter"   // in an element of replays: id of the dead letter that the element redrives
 	retryLast      = "last"     // sequence number of the newest record, with leading zeros
@@ -87,7 +88,8 @@ type retryRow struct {
 	since    time.Time       // when the first record first failed
 	nextTry  time.Time
 	lastErr  string
-	tries    tryCount // of the first record
+	partsEnd time.Time // the earliest end of its parts
+	tries    tryCount  // of the first record
 	// holder is the epoch of the queue's lease under which this worker writes the row. It is set by
 	// the worker and not read from the row.
 	holder int64
@@ -165,13 +167,14 @@ func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
 	}
 
 	out := retryRow{
-		hash:    hash,
-		replays: decodeWaitingRecords(row[retryReplays], hash),
-		records: decodeWaitingRecords(row[retryRecords], hash),
-		more:    int(dynamo.Number(row, retryMore)),
-		last:    dynamo.Text(row, retryLast),
-		nextTry: dynamo.Time(row, retryNextTry),
-		lastErr: dynamo.Text(row, retryError),
+		hash:     hash,
+		replays:  decodeWaitingRecords(row[retryReplays], hash),
+		records:  decodeWaitingRecords(row[retryRecords], hash),
+		more:     int(dynamo.Number(row, retryMore)),
+		last:     dynamo.Text(row, retryLast),
+		nextTry:  dynamo.Time(row, retryNextTry),
+		lastErr:  dynamo.Text(row, retryError),
+		partsEnd: dynamo.Time(row, retryPartsEnd),
 	}
 	names := out.names()
 	out.attempts, out.since = int(dynamo.Number(row, names.attempts)), dynamo.Time(row, names.since)

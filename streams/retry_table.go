@@ -33,8 +33,6 @@ func (t *retryTable) update(handler string, hash laneHash) *dynamo.Update {
 	return ifFormat(dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.rowID())), retryRowFormat)
 }
 
-func (t *retryTable) parts() recordParts { return recordParts{api: t.api, table: t.table} }
-
 // parking is the result of adding a record to the queue.
 type parking int
 
@@ -47,10 +45,11 @@ const (
 
 // create stores a row for the item of the record r, unless the item has one.
 func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state retryRow) (parking, error) {
-	// The record is stored before the row refers to it. A crash in between leaves parts without a row.
+	// The record is stored before the row refers to it. A crash in between leaves parts without a row,
+	// which end by themselves.
 	record, err := t.storeRecord(ctx, hash, r)
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(err, t.dropParts(ctx, r.Handler, record))
 	}
 
 	row := deadLetterRowKey(t.source(r.Handler), hash.rowID())
@@ -60,25 +59,31 @@ func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state 
 	row[retryLast] = dynamo.S(paddedSequence(r.SequenceNumber))
 	row[retryAttempts] = dynamo.N(int64(state.attempts))
 	row[retryNextTry] = dynamo.Millis(t.clock.Service(state.nextTry))
+	row[retryPartsEnd] = dynamo.Millis(t.partsEnd())
 	row[retryError] = dynamo.S(state.lastErr)
 
 	if !state.since.IsZero() {
 		row[retrySince] = dynamo.Millis(t.clock.Service(state.since))
 	}
 
-	_, err = t.api.PutItem(ctx, &dynamodb.PutItemInput{
+	put := &dynamodb.PutItemInput{
 		TableName:                           &t.table,
 		Item:                                row,
 		ConditionExpression:                 aws.String("attribute_not_exists(#id)"),
 		ExpressionAttributeNames:            map[string]string{"#id": deadLetterID},
 		ReturnValuesOnConditionCheckFailure: ddbtypes.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+
+	unknown, err := writeRow(ctx, func() error {
+		_, err := t.api.PutItem(ctx, put, dynamo.WithoutRetries)
+		return err
 	})
 	if old, exists := dynamo.FailedCondition(err); exists {
 		return t.afterRefusal(ctx, old, record, r, isWaiting)
 	}
 
 	if err != nil {
-		return 0, fmt.Errorf("streams: store record %s of %s in the retry queue: %w", r.SequenceNumber, r.Handler, err)
+		return 0, t.afterFault(ctx, record, r, unknown, err)
 	}
 
 	return parked, nil
@@ -88,7 +93,7 @@ func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state 
 func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parking, error) {
 	record, err := t.storeRecord(ctx, hash, r)
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(err, t.dropParts(ctx, r.Handler, record))
 	}
 
 	last := dynamo.S(paddedSequence(r.SequenceNumber))
@@ -105,10 +110,19 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 		Set("#records = list_append(#records, :record)").
 		Set("#last = :last")
 
-	old, applied, err := applyUpdate(ctx, t.api, update)
+	var (
+		old     dynamo.Item
+		applied bool
+	)
+
+	unknown, err := writeRow(ctx, func() (err error) {
+		old, applied, err = applyUpdate(ctx, t.api, update, dynamo.WithoutRetries)
+		return err
+	})
+
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("streams: append record %s of %s to the retry queue: %w", r.SequenceNumber, r.Handler, err)
+		return 0, t.afterFault(ctx, record, r, unknown, err)
 	case applied:
 		return parked, nil
 	}
@@ -129,14 +143,6 @@ func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parki
 	}
 
 	return t.afterRefusal(ctx, old, record, r, rowChanged)
-}
-
-// dropParts deletes the parts of a record to which no row refers, even if ctx has ended.
-func (t *retryTable) dropParts(ctx context.Context, handler string, record waitingRecord) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
-
-	return t.parts().delete(ctx, t.source(handler), record.parts)
 }
 
 // afterRefusal finds out why the write of the record failed its condition, from the row as it was
@@ -180,35 +186,6 @@ func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record w
 	}
 
 	return otherwise, nil
-}
-
-// storeRecords stores records of one item, which a row will refer to.
-func (t *retryTable) storeRecords(ctx context.Context, hash laneHash, records []Record) ([]waitingRecord, error) {
-	stored := make([]waitingRecord, len(records))
-	for i, r := range records {
-		var err error
-		if stored[i], err = t.storeRecord(ctx, hash, r); err != nil {
-			return nil, err
-		}
-	}
-
-	return stored, nil
-}
-
-func (t *retryTable) storeRecord(ctx context.Context, hash laneHash, r Record) (waitingRecord, error) {
-	body, err := encodeRecord(r)
-	if err != nil {
-		return waitingRecord{}, fmt.Errorf("streams: encode a record for the retry queue: %w", err)
-	}
-
-	parts, err := t.parts().store(ctx, t.source(r.Handler), hash.partsID(r.SequenceNumber), body)
-
-	record := waitingRecord{sequence: r.SequenceNumber, parts: parts}
-	if r.Replay == nil {
-		record.epoch = r.Epoch
-	}
-
-	return record, err
 }
 
 // query reads the rows of a handler whose ids begin with prefix.

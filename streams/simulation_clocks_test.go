@@ -33,6 +33,7 @@ var simTimes = map[string]string{
 	deadLetterFailedAt:        "is shown and selected by",
 	DeadLetterExpiryAttribute: "seconds; time to live",
 	retrySince:                "the end of Retry.For",
+	retryPartsEnd:             "14 days; bounded by partsLife",
 	retryHolder:               "seconds; as leaseEpoch",
 	retryNextTry:              "bounded by retryPause",
 }
