@@ -135,7 +135,7 @@ func (e *Engine) shiftClock(_ context.Context, in *struct{ Millis *int64 }) (any
 func (e *Engine) injectFault(_ context.Context, body []byte) (any, error) {
 	var f faults.Fault
 	if err := json.Unmarshal(body, &f); err != nil {
-		return nil, wire.Invalid("the body must be a fault, an object with the fields of faults.Fault")
+		return nil, wire.Invalid("the body is not a fault: %v", err)
 	}
 
 	if len(e.faults.Injections()) >= maxAdminFaults {

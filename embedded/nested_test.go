@@ -46,11 +46,11 @@ func TestATaskStartsAnExecution(t *testing.T) {
 		},
 		{
 			"and takes its output as JSON", starts("states:startExecution.sync:2", named, `,"OutputPath":"$['Status','Output','Input']"`), `{"nap":9}`,
-			`SUCCEEDED ["SUCCEEDED",{"Arg1":"argument1"},{"nap":9}]`,
+			`SUCCEEDED {"Status":"SUCCEEDED","Output":{"Arg1":"argument1"},"Input":{"nap":9}}`,
 		},
 		{
 			"and takes its output as text", starts("states:startExecution.sync", named, `,"OutputPath":"$['Output','StopDate']"`), `{"nap":9}`,
-			`SUCCEEDED ["{\"Arg1\":\"argument1\"}",946684809000]`,
+			`SUCCEEDED {"Output":"{\"Arg1\":\"argument1\"}","StopDate":946684809000}`,
 		},
 		{
 			"that has ended at once", starts("states:startExecution.sync:2", named, `,"OutputPath":"$.Output.Arg1"`), `{"nap":0}`, `SUCCEEDED "argument1"`,
@@ -60,7 +60,7 @@ func TestATaskStartsAnExecution(t *testing.T) {
 			"that fails, and catches it",
 			`{"A":{"Type":"Task","Resource":"arn:aws:states:::states:startExecution.sync","Parameters":{` + named + `},"Catch":[{"ErrorEquals":["States.TaskFailed"],"Next":"B"}],"End":true},` +
 				`"B":{"Type":"Pass","Parameters":{"cause.$":"States.StringToJson($.Cause)"},"OutputPath":"$.cause['Error','Cause','Status']","End":true}}`,
-			`{"nap":0,"fail":1}`, `SUCCEEDED ["SomeFailure","because","FAILED"]`,
+			`{"nap":0,"fail":1}`, `SUCCEEDED {"Error":"SomeFailure","Cause":"because","Status":"FAILED"}`,
 		},
 		{"that lasts too long", starts("states:startExecution.sync:2", named, `,"TimeoutSeconds":5`), `{"nap":9}`, `FAILED States.Timeout`},
 		{"that is unknown", starts("states:startExecution", `"StateMachineArn":"CHILDx"`, ""), `{}`, `FAILED StepFunctions.StateMachineDoesNotExistException`},

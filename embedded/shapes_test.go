@@ -234,6 +234,34 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
+// TestWrongTypesInValues has the members of an attribute's value.
+// Source: https://github.com/architect/dynalite test/helpers.js (assertType, AttrStruct)
+func TestWrongTypesInValues(t *testing.T) {
+	f := open(t)
+	a := f.apis()[0]
+
+	for value, want := range map[string]string{
+		`{"S":7}`: "NUMBER_VALUE cannot be converted to String", `{"N":true}`: "TRUE_VALUE cannot be converted to String", `{"N":1.5}`: "DECIMAL_VALUE cannot be converted to String",
+		`{"B":7}`: "only base-64-encoded strings are convertible to bytes", `{"B":{}}`: "Start of structure or map found where not expected",
+		`{"BOOL":"x"}`: "Unexpected token received from parser", `{"NULL":7}`: "NUMBER_VALUE cannot be converted to Boolean",
+		`{"SS":"x"}`: "Unexpected field type", `{"SS":[7]}`: "NUMBER_VALUE cannot be converted to String", `{"NS":[[]]}`: "Unrecognized collection type class java.lang.String",
+		`{"BS":[7]}`: "only base-64-encoded strings are convertible to bytes", `{"BS":{}}`: "Start of structure or map found where not expected",
+		`{"L":7}`: "Unexpected field type", `{"L":[7]}`: "Unexpected value type in payload", `{"L":[{"SS":[true]}]}`: "TRUE_VALUE cannot be converted to String",
+		`{"M":7}`: "Unexpected field type", `{"M":{"a":7}}`: "Unexpected value type in payload", `{"M":{"a":{"BS":[{}]}}}`: "Start of structure or map found where not expected",
+		`{"M":{"a":[]}}`: "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue",
+	} {
+		for operation, body := range map[string]string{
+			"PutItem":        `{"TableName":"orders","Item":{"v":` + value + `}}`,
+			"BatchWriteItem": `{"RequestItems":{"orders":[{"PutRequest":{"Item":{"v":` + value + `}}}]}}`,
+			"Query":          `{"KeyConditions":{"v":{"AttributeValueList":[` + value + `]}}}`,
+		} {
+			if _, answer := f.ask(&a, operation, body); answer["Message"] != want {
+				t.Errorf("%s %s: %v, want %s", operation, body, answer, want)
+			}
+		}
+	}
+}
+
 // TestBodiesThatAreNoRequest: the service answers all of them without a message.
 // Source: https://github.com/architect/dynalite test/connection.js
 func TestBodiesThatAreNoRequest(t *testing.T) {

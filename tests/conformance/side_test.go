@@ -138,9 +138,9 @@ var passing = map[string]bool{
 }
 
 // onOneSide are members that only one side sends, without a meaning for callers: the
-// service gives a TableId, DynamoDB Local does not; DynamoDB Local gives a new table
+// service gives a TableId and a WarmThroughput, DynamoDB Local does not; DynamoDB Local gives a new table
 // the times of increases that have not happened, the service does not.
-var onOneSide = map[string]bool{"TableId": true, "LastIncreaseDateTime": true, "LastDecreaseDateTime": true}
+var onOneSide = map[string]bool{"TableId": true, "WarmThroughput": true, "LastIncreaseDateTime": true, "LastDecreaseDateTime": true}
 
 // normal rewrites an answer so that equal answers are equal texts.
 func normal(key string, v any) any {

@@ -87,7 +87,7 @@
 //   - DeleteStateMachine aborts and removes the machine's executions before it answers. On
 //     AWS that happens later. Meanwhile the status is DELETING.
 //   - Histories are kept as long as the machine, and not for 90 days.
-//   - Logging and tracing configurations are stored and described, and have no effect.
+//   - Logging, tracing and encryption configurations are stored and described, and have no effect.
 //   - There is no throttling and no account quota.
 //   - States.MathRandom with a seed repeats its own numbers. AWS gives other numbers for that seed.
 //   - $$.Task.Token is absent for activities, as on AWS: GetActivityTask returns the token.

@@ -47,8 +47,8 @@ func TestTheDescriptionOfAnExecutionThatATaskHasStarted(t *testing.T) {
 			"B":{"Type":"Pass","Parameters":{"d.$":"States.StringToJson($.Cause)"},"OutputPath":"$.d['RedriveCount','RedriveStatus']","End":true}}}`
 
 		for _, row := range []struct{ name, state, want string }{
-			{"good", `{"Type":"Succeed"}`, `SUCCEEDED [0,"NOT_REDRIVABLE","Execution is SUCCEEDED and cannot be redriven"]`},
-			{"bad", `{"Type":"Fail"}`, `SUCCEEDED [0,"REDRIVABLE"]`},
+			{"good", `{"Type":"Succeed"}`, `SUCCEEDED {"RedriveCount":0,"RedriveStatus":"NOT_REDRIVABLE","RedriveStatusReason":"Execution is SUCCEEDED and cannot be redriven"}`},
+			{"bad", `{"Type":"Fail"}`, `SUCCEEDED {"RedriveCount":0,"RedriveStatus":"REDRIVABLE"}`},
 		} {
 			child := b.machine(row.name, `{"StartAt":"S","States":{"S":`+row.state+`}}`)
 			machine := b.machine("starts-"+row.name, strings.Replace(definition, "CHILD", child, 1))

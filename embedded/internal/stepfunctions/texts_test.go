@@ -106,7 +106,7 @@ func TestDiagnosticsHaveTheWordsOfTheService(t *testing.T) {
 			"SCHEMA_VALIDATION_FAILED", "/States/A/Parameters",
 			// The service says nothing after the colon.
 			"The value for the field 'parsed.$' must be a valid JSONPath or a valid intrinsic function call: " +
-				`unexpected '\\' at position 16 of "States.Format('\\\"{}\\\"', 1)"`,
+				`\" is no escape at position 17 of "States.Format('\\\"{}\\\"', 1)"`,
 		},
 		{
 			`{"StartAt":"P","States":{"P":{"Type":"Parallel","Branches":[],"End":true}}}`,

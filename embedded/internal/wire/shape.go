@@ -138,12 +138,18 @@ func memberOf(t reflect.Type, name string) (reflect.Type, bool) {
 
 // shapeWords returns the words for the error, empty if the services have none.
 func shapeWords(root reflect.Type, body []byte, e *json.SemanticError) string {
+	own := e.Err != nil && e.JSONKind == 0
+
 	at, ok := placeOf(root, e)
+	if own && !ok {
+		return e.Err.Error() // deep inside of a type that reads itself
+	}
+
 	if !ok || at.parent == nil {
 		return ""
 	}
 
-	if e.Err != nil && e.JSONKind == 0 {
+	if own {
 		// A type that reads itself has its own words, but it does not know where it stands.
 		switch words := e.Err.Error(); {
 		case words == fieldType && at.inTypeParameter():

@@ -104,12 +104,12 @@ func TestASucceededExecutionHasNoThreads(t *testing.T) {
 // What a path selects is a document, also if it selects one place several times.
 func TestSelectionsAreBounded(t *testing.T) {
 	for _, state := range []string{
-		`"Type":"Pass","OutputPath":"$['a','a','a']","End":true`,
-		`"Type":"Succeed","InputPath":"$['a','a','a']"`,
-		`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work","InputPath":"$['a','a','a']","End":true`,
+		`"Type":"Pass","OutputPath":"$.a[0,0,0]","End":true`,
+		`"Type":"Succeed","InputPath":"$.a[0,0,0]"`,
+		`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work","InputPath":"$.a[0,0,0]","End":true`,
 	} {
 		x := newMemoryExecution(t, `{"StartAt":"S","States":{"S":{`+state+`}}}`)
-		if err := x.start(`{"a":"` + strings.Repeat("x", 100<<10) + `"}`); err != nil {
+		if err := x.start(`{"a":["` + strings.Repeat("x", 100<<10) + `"]}`); err != nil {
 			t.Fatal(err)
 		}
 

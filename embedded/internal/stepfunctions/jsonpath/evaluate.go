@@ -3,6 +3,7 @@ package jsonpath
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/rawjson"
@@ -256,9 +257,10 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 // pick returns an object with those of the members that the object v has.
 func pick(v []byte, names []string) []byte {
 	out := []byte{'{'}
-	for _, name := range names {
+	for i, name := range names {
 		m, ok := rawjson.Member(v, name)
-		if !ok {
+		// A name that stands twice is one member.
+		if !ok || slices.Contains(names[:i], name) {
 			continue
 		}
 

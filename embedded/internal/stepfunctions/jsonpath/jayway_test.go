@@ -18,6 +18,7 @@ func TestAsJayway(t *testing.T) {
 		// A definite path with several names at its end is one object, with the members that are there.
 		{"$['limit','none','nothing']", `{"limit":10,"none":null}`},
 		{"$['x','y']", "{}"},
+		{"$['limit','limit']", `{"limit":10}`},
 		{"$..book[0]['title','price']", `[{"title":"Sayings","price":8.95}]`},
 		// Before further steps the names are as many paths.
 		{"$.store['book','bicycle']..color", `["red"]`},
