@@ -62,9 +62,8 @@ var errEarlierFailed = errors.New("streams: not redriven: an earlier dead letter
 
 // RedriveAll redrives the selected dead letters of h one after the other and passes each result to
 // report: nil, or why the dead letter stays. The records of an item keep their order within a
-// shard: if a dead letter stays, the later dead letters of its item are not tried. This does not
-// hold for dead letters whose record List leaves nil. RedriveAll returns an error if it cannot read
-// the dead letters or ctx ends.
+// shard: if a dead letter stays, the later dead letters of its item are not tried. RedriveAll returns
+// an error if it cannot read the dead letters or ctx ends.
 func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLetterFilter, report func(DeadLetter, error)) error {
 	left := map[laneHash]bool{}
 	for l, err := range d.All(ctx, h.Name, filter) {
@@ -76,10 +75,8 @@ func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLette
 			return err
 		}
 
-		item, known := laneHash{}, l.Record != nil
-		if known {
-			item = hashLane(itemKey(*l.Record))
-		}
+		// The keys are also listed for a large record, whose Record is nil.
+		item, known := hashLane(itemKey(Record{Keys: l.Keys})), len(l.Keys) > 0
 
 		result := errEarlierFailed
 		if !known || !left[item] {

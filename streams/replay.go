@@ -49,9 +49,8 @@ type ReplayCount struct {
 	Shards   int `json:"shards"`   // read to the checkpoint
 	Read     int `json:"read"`     // records read
 	Selected int `json:"selected"` // records read that were selected
-	// Queued is, by handler, how many of the selected records the handler's filter accepts. Without
-	// DryRun they are in the queue, except for the newest page while the Replay waits or after an
-	// error.
+	// Queued is, by handler, how many of the selected records are in its queue; in a DryRun, how many
+	// the handler's filter accepts.
 	Queued map[string]int `json:"queued"`
 	// Oldest is when the oldest record that was read was created, zero if none was read.
 	Oldest time.Time `json:"oldest,omitzero"`
@@ -220,8 +219,6 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 			if accepted, err := h.accepts(record); !accepted || err != nil {
 				continue
 			}
-			count.Queued[h.Name]++
-
 			key := itemKey(record)
 			if items[key] == nil {
 				order = append(order, key)
@@ -231,6 +228,12 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 		}
 
 		// A dry run only counts.
+		if r.DryRun {
+			for _, records := range items {
+				count.Queued[h.Name] += len(records)
+			}
+		}
+
 		if r.DryRun || len(order) == 0 {
 			continue
 		}
@@ -248,6 +251,7 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 			if err := r.Queue.feed(ctx, items[key]); err != nil {
 				return err
 			}
+			count.Queued[h.Name] += len(items[key])
 		}
 
 		if err := noteAddition(ctx, r.Queue.leases()); err != nil {
