@@ -13,7 +13,7 @@ import (
 
 // reported returns the body of a callback of the carrier about an order's first shipment.
 func reported(order, milestone string) string {
-	return fmt.Sprintf(`{"type":"shipment.%[2]s","timestamp":"2026-11-21T12:00:00Z","data":{"id":"r/%[1]s/%[2]s","shipment":"%[1]s/2/shipping","orderId":"%[1]s","milestone":"%[2]s","tracking":"JD1"}}`, order, milestone)
+	return fmt.Sprintf(`{"type":"shipment.%[2]s","timestamp":"2026-11-21T12:00:00Z","data":{"id":"r/%[1]s/%[2]s","shipment":"%[1]s/{life}/2/shipping","orderId":"%[1]s","milestone":"%[2]s","tracking":"JD1"}}`, order, milestone)
 }
 
 // TestReportsOfTheCarrierMoveAnOrder: one comes before its order can take

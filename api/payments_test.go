@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"ratchet/payments"
 	"ratchet/transitions"
 )
+
+var orderInBody = regexp.MustCompile(`"orderId":"([^"]+)"`)
 
 // authorize opens the accounts and authorizes a payment.
 func (s *apiServer) authorize(id string) {
@@ -107,6 +110,17 @@ func (s *apiServer) callback(id, body string, change func(h http.Header, body []
 // callbackTo sends a signed callback to a path.
 func (s *apiServer) callbackTo(path, id, body string, change func(h http.Header, body []byte) []byte) answer {
 	s.t.Helper()
+
+	// {life} is the incarnation of the order that the body names.
+	if order := orderInBody.FindStringSubmatch(body); order != nil {
+		life := strings.Repeat("0", 13)
+		if o, found, err := s.cfg.Orders.Get(s.t.Context(), transitions.OrderID(order[1])); err != nil {
+			s.t.Fatal(err)
+		} else if found {
+			life = string(o.Incarnation)
+		}
+		body = strings.ReplaceAll(body, "{life}", life)
+	}
 
 	signed, err := s.signer.Sign(id, []byte(body))
 	if err != nil {

@@ -53,7 +53,7 @@
 // (unknown payment, other amount, other state) is parked for a person. The event "expired" changes
 // nothing if the payment was captured.
 //
-//	p, err := pay.Authorize(ctx, payments.NewPayment{ID: payments.IDForOrder(order.LifeID()),
+//	p, err := pay.Authorize(ctx, payments.NewPayment{ID: id,
 //		OrderID: "o-1", Payer: "processor", Payee: "shop", Amount: 1250, Currency: "EUR"})
 //	p, err = pay.Capture(ctx, p.ID, payments.StepRequest{ID: "c-1", Amount: 1250})
 //	p, err = pay.Cancel(ctx, p.ID)

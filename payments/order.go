@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -44,6 +45,24 @@ func IDForOrder(life string) string {
 	default:
 		return owner + ":" + digest
 	}
+}
+
+// OfOrder returns the id of an order's payment. The names are those of the order's lives, the present one
+// first (transitions.Order.LifeIDs). An order of one life needs no read. An order that was renewed keeps
+// the payment that it has: the newest life with a payment names it. Without any, it is the present one.
+func (s *Payments) OfOrder(ctx context.Context, lives []string) (string, error) {
+	if len(lives) > 1 {
+		for _, life := range lives {
+			id := IDForOrder(life)
+
+			_, err := s.Get(ctx, id)
+			if !errors.Is(err, ErrUnknownPayment) {
+				return id, err
+			}
+		}
+	}
+
+	return IDForOrder(lives[0]), nil
 }
 
 // OrderAccounts are the accounts of the ledger between which the orders of one currency are

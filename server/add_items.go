@@ -65,7 +65,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 			return asEditResult(err)
 		}
 
-		addToReservation, err := b.Stock.AddIn(order.LifeID(), pieces)
+		addToReservation, err := b.Stock.AddIn(order.PlacedLifeID(), pieces)
 		if err != nil {
 			return transitions.Result{}, err
 		}

@@ -157,7 +157,7 @@ func TestAnIDThatIsUsedAgainIsAnotherOrder(t *testing.T) {
 	})
 }
 
-// TestARestoredOrderIsRenewed: the tables of orders are restored to the time before the order was paid,
+// TestARestoredOrderIsRenewed: the tables are restored to the time before the order was paid,
 // and the order is renewed, as `ratchet orders renew` says. It is charged and shipped again, in its new
 // life, though the bank and the carrier know the life before; their late reports change nothing.
 func TestARestoredOrderIsRenewed(t *testing.T) {
@@ -166,10 +166,7 @@ func TestARestoredOrderIsRenewed(t *testing.T) {
 		s.env.Place(mug)
 		s.until(workflow.Pending)
 
-		saved := map[string][]map[string]types.AttributeValue{}
-		for _, table := range []string{s.Tables.Orders, s.Tables.Events} {
-			scan(t, s.DynamoDB, table, func(item map[string]types.AttributeValue) { saved[table] = append(saved[table], item) })
-		}
+		saved := s.save(t)
 
 		if _, err := s.Executions.StartPlaced(t.Context(), mug.ID); err != nil {
 			t.Fatal(err)
@@ -178,13 +175,7 @@ func TestARestoredOrderIsRenewed(t *testing.T) {
 		s.recountLives(t, first)
 		time.Sleep(time.Minute)
 
-		for table, items := range saved {
-			key := []string{"orderId"}
-			if table == s.Tables.Events {
-				key = append(key, "entry")
-			}
-			s.restoreTable(t, table, key, items)
-		}
+		s.restore(t, saved)
 
 		if renewed, err := s.Orders.Renew(t.Context(), s.orderNow(t)); !renewed || err != nil {
 			t.Fatal(renewed, err)
@@ -212,8 +203,91 @@ func TestARestoredOrderIsRenewed(t *testing.T) {
 
 		s.untilOrder(t, workflow.Delivered)
 		s.recountLives(t, first, second)
-		s.untilStock(t, inventory.Level{Available: 8, Committed: 2})
+		s.untilStock(t, inventory.Level{Available: 9, Committed: 1})
 	})
+}
+
+// TestARenewedOrderKeepsWhatItHas: the tables are restored to the time after the order was paid and its
+// shipment was booked. The renewed order goes on with this payment, this reservation and this shipment,
+// whose reports move it; only what it does from then on has new keys.
+func TestARenewedOrderKeepsWhatItHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlowBackend(t)
+		s.env.Execute(mug)
+		s.until(workflow.PaymentReceived)
+		s.env.Wait("the booking", func() (bool, string, error) { return len(s.bookings(t)) == 1, "", nil })
+		first, saved := s.orderNow(t), s.save(t)
+
+		s.untilOrder(t, workflow.Delivered)
+		time.Sleep(time.Minute)
+		s.restore(t, saved)
+
+		if renewed, err := s.Orders.Renew(t.Context(), s.orderNow(t)); !renewed || err != nil {
+			t.Fatal(renewed, err)
+		}
+		second := s.orderNow(t)
+
+		if second.LifeID() == first.LifeID() || second.EffectKey(2, "any") != first.EffectKey(2, "any") || second.EffectKey(3, "any") == first.EffectKey(3, "any") {
+			t.Errorf("the lives %s and %s", first.LifeID(), second.LifeID())
+		}
+
+		if id, err := s.Payments.OfOrder(t.Context(), second.LifeIDs()); id != payments.IDForOrder(first.LifeID()) || err != nil {
+			t.Errorf("the payment is %s, %v", id, err)
+		}
+
+		// A shipment of a transition that was forgotten is not the order's.
+		forgotten := shipping.Report{ID: "late", Shipment: first.EffectKey(3, shipping.Effect), OrderID: string(mug.ID), Milestone: shipping.Shipped}
+		if answer, err := s.Reports.Take(t.Context(), forgotten); answer != shipping.Rejected || err != nil {
+			t.Errorf("a forgotten shipment: answer %d, %v", answer, err)
+		}
+
+		for _, m := range []shipping.Milestone{shipping.Shipped, shipping.Delivered} {
+			r := shipping.Report{ID: "again/" + string(m), Shipment: first.EffectKey(2, shipping.Effect), OrderID: string(mug.ID), Milestone: m}
+			if answer, err := s.Reports.Take(t.Context(), r); answer != shipping.Accepted || err != nil {
+				t.Errorf("%s: answer %d, %v", m, answer, err)
+			}
+		}
+
+		s.untilOrder(t, workflow.Delivered)
+		s.recountLives(t, first)
+		s.untilStock(t, inventory.Level{Available: 9, Committed: 1})
+	})
+}
+
+// save returns the items of the tables that a restore to a point in time brings back. The tables of the
+// bank and the carrier are theirs, and the ledger is left alone because this process goes on and has read
+// its accounts.
+func (s *stockedBackend) save(t *testing.T) map[string][]map[string]types.AttributeValue {
+	t.Helper()
+
+	saved := map[string][]map[string]types.AttributeValue{}
+	for _, table := range []string{
+		s.Tables.Orders, s.Tables.Events, s.Tables.Payments, s.Tables.PaymentsDue, s.Tables.Inventory, s.Tables.InventoryDue,
+		s.Tables.Once, s.Tables.CarrierReports,
+	} {
+		saved[table] = nil
+		scan(t, s.DynamoDB, table, func(item map[string]types.AttributeValue) { saved[table] = append(saved[table], item) })
+	}
+
+	return saved
+}
+
+// restore brings back the items that save returned.
+func (s *stockedBackend) restore(t *testing.T, saved map[string][]map[string]types.AttributeValue) {
+	t.Helper()
+
+	for table, items := range saved {
+		out, err := s.DynamoDB.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &table})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var key []string
+		for _, k := range out.Table.KeySchema {
+			key = append(key, *k.AttributeName)
+		}
+		s.restoreTable(t, table, key, items)
+	}
 }
 
 // restoreTable makes the table hold these items and no others.

@@ -317,7 +317,7 @@ func TestAProgramsStepsServeFilesOfTheSettings(t *testing.T) {
 		"a shop without its step": {cfg: server.Config{StateMachine: file, Parts: server.Parts{Workflow: &server.Workflow{Shop: true}}},
 			want: "state Look uses ${TriageArn}"},
 		"no shop": {cfg: server.Config{StateMachine: file, Parts: server.Parts{Workflow: &server.Workflow{Steps: steps}}},
-			want: "state Accept uses ${AcceptArn}"},
+			want: "state Accept, AcceptAgain uses ${AcceptArn}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := row.cfg.CheckWorkflow()

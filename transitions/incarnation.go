@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	mrand "math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,14 +33,49 @@ func NewIncarnation(at time.Time) Incarnation {
 }
 
 // EffectKey names the effect of one handler about one transition of the order, the same in every
-// process and at all times: orderId/incarnation/transitionId/handler.
+// process and at all times: orderId/incarnation/transitionId/handler. The incarnation is the one of the
+// life in which the transition was made (see [Orders.Renew]).
 func (o *Order) EffectKey(t TransitionID, handler string) string {
-	return fmt.Sprintf("%s/%s/%d/%s", o.ID, o.Incarnation, t, handler)
+	return fmt.Sprintf("%s/%s/%d/%s", o.ID, o.LifeAt(t), t, handler)
 }
 
-// LifeID names this life of the order where the key of something else must not have a slash, such as
-// the payment, the reservation of stock and the parked task: orderId.incarnation.
+// LifeAt returns the incarnation of the life in which the order made, or will make, the transition.
+func (o *Order) LifeAt(t TransitionID) Incarnation {
+	for _, s := range o.earlier {
+		if t <= s.upTo {
+			return s.incarnation
+		}
+	}
+
+	return o.Incarnation
+}
+
+// LifeID names the present life of the order where the key of something else must not have a slash, such
+// as the parked task: orderId.incarnation.
 func (o *Order) LifeID() string { return o.ID.Life(o.Incarnation) }
+
+// PlacedLifeID is LifeID of the life in which the order was placed. It names the reservation of stock,
+// which the order keeps when it is renewed.
+func (o *Order) PlacedLifeID() string { return o.ID.Life(o.LifeAt(0)) }
+
+// LifeIDs returns the LifeID of the present life and those of the lives that it continues, newest first.
+// The order's payment has one of these names: see payments.Payments.OfOrder.
+func (o *Order) LifeIDs() []string {
+	names := []string{o.LifeID()}
+	for _, s := range slices.Backward(o.earlier) {
+		names = append(names, o.ID.Life(s.incarnation))
+	}
+
+	return names
+}
+
+// InLife returns the order as it was in this version, in the life of another version of it.
+func (o *Order) InLife(of *Order) *Order {
+	other := *o
+	other.Incarnation, other.earlier = of.Incarnation, of.earlier
+
+	return &other
+}
 
 // Life is the [Order.LifeID] of the order with this incarnation.
 func (id OrderID) Life(i Incarnation) string { return string(id) + "." + string(i) }

@@ -31,7 +31,8 @@ type span struct {
 // livesAttribute lists the lives that an order continues. Only an order that was renewed has it.
 const livesAttribute = "lives"
 
-// maxLives is how many earlier lives an order remembers. The history of older ones is not found.
+// maxLives is how many earlier lives an order remembers: the first one and the newest. The history of
+// others is not found.
 const maxLives = 16
 
 func (o *Order) life() life { return life{o.ID, o.Incarnation, o.earlier} }
@@ -47,7 +48,11 @@ func (l life) renewed(i Incarnation, last TransitionID) life {
 	// A life in which the order never moved has no rows above the life before.
 	earlier = slices.CompactFunc(earlier, func(a, b span) bool { return a.upTo == b.upTo })
 
-	return life{l.id, i, earlier[max(0, len(earlier)-maxLives):]}
+	if surplus := len(earlier) - maxLives; surplus > 0 {
+		earlier = slices.Delete(earlier, 1, 1+surplus)
+	}
+
+	return life{l.id, i, earlier}
 }
 
 // value returns the attribute livesAttribute, nil if the life continues no other.

@@ -1,6 +1,7 @@
 package transitions_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -94,6 +95,12 @@ func TestARenewedOrderGoesOn(t *testing.T) {
 		t.Errorf("the keys are as before: %s", now.LifeID())
 	}
 
+	// What it made until then has the keys of the life before.
+	if now.EffectKey(2, "ship") != lost.EffectKey(2, "ship") || now.EffectKey(3, "ship") == lost.EffectKey(3, "ship") ||
+		now.PlacedLifeID() != lost.LifeID() || !slices.Equal(now.LifeIDs(), []string{now.LifeID(), lost.LifeID()}) {
+		t.Errorf("keys %s, %s, %s, %q", now.EffectKey(2, "ship"), now.EffectKey(3, "ship"), now.PlacedLifeID(), now.LifeIDs())
+	}
+
 	h, err := s.History(t.Context(), "o-1", 0, 0)
 	if err != nil || len(h) != 16 || h[1].Event != workflow.Hold || h[2].Event != workflow.Release || h[15].Event != workflow.Pay {
 		t.Errorf("the history is %+v, %v", h, err)
@@ -106,7 +113,20 @@ func TestARenewedOrderGoesOn(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 
-	if back, _, err := s.Get(t.Context(), "o-1"); err != nil || back.LifeID() != now.LifeID() || back.State != workflow.PaymentReceived {
-		t.Errorf("%+v, %v", back, err)
+	back, _, err := s.Get(t.Context(), "o-1")
+	if err != nil || back.LifeID() != now.LifeID() || back.State != workflow.PaymentReceived {
+		t.Fatalf("%+v, %v", back, err)
+	}
+
+	// However many lives it continues, it keeps the name of the first.
+	for n := range transitions.TransitionID(20) {
+		if renewed, err := s.Renew(t.Context(), back); err != nil || !renewed {
+			t.Fatal(renewed, err)
+		}
+		back = s.want(t, given("o-1", []workflow.Event{workflow.Hold, workflow.Release}[n%2], 17+n), transitions.Applied).Order
+	}
+
+	if back.PlacedLifeID() != lost.LifeID() || len(back.LifeIDs()) != 17 {
+		t.Errorf("after 20 lives the first one is %s: %q", back.PlacedLifeID(), back.LifeIDs())
 	}
 }

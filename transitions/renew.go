@@ -7,9 +7,10 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Renew gives the order, as it was read, a new incarnation: from then on its effects, its payment, its
-// reservation and its shipments have keys that were never used. The order keeps its history. It is for
-// orders whose table was restored to an earlier time: what they did after that time is forgotten here,
+// Renew gives the order, as it was read, a new incarnation: the effects of its next transitions, and a
+// payment that it does not have yet, have keys that were never used. The order keeps its history, its
+// reservation, its payment, and the keys of the effects of the transitions that it has made. It is for
+// orders whose tables were restored to an earlier time: what they did after that time is forgotten here,
 // but not by the carrier and the bank, which would take what the order does next for a repeat.
 //
 // The write is conditional on the order as it was read. Renew reports false if the order has moved or

@@ -133,7 +133,7 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 
 	// The content may have been edited since it was placed. An accept that hangs must not undo
 	// what others have reserved meanwhile, so the order has to be as it was read.
-	err := s.cfg.Stock.Adjust(ctx, order.LifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
+	err := s.cfg.Stock.Adjust(ctx, order.PlacedLifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrOutOfStock):
 		return nil, s.refuseOrder(ctx, order, err)

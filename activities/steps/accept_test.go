@@ -365,7 +365,7 @@ func TestShortStockOfFormerLinesCancelsNothing(t *testing.T) {
 
 	hangOnce(kit.Wire, func() { s.edit(t, 5) })
 
-	if _, err := s.run(t, "accept", accepted); name(err) != "Order.WrongState" || !strings.Contains(err.Error(), `"state":"PENDING"`) {
+	if _, err := s.run(t, "accept", accepted); name(err) != "Order.Unavailable" {
 		t.Errorf("got %v", err)
 	}
 

@@ -125,7 +125,7 @@ func (s *Steps) endReservation(ctx context.Context, order *transitions.Order, le
 		end, other, verb = s.cfg.Stock.CommitAndClose, "released", "committed"
 	}
 
-	switch err := end(ctx, order.LifeID()); {
+	switch err := end(ctx, order.PlacedLifeID()); {
 	case err == nil:
 		return verb, nil
 	case errors.Is(err, inventory.ErrClosed):
@@ -148,7 +148,7 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 		return s.endChargeback(ctx, order)
 	}
 
-	p, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(order.LifeID()))
+	p, err := s.cancelPayment(ctx, order)
 	done.Payment = p.State
 
 	if err != nil {
@@ -156,6 +156,16 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	}
 
 	return nil
+}
+
+// cancelPayment closes the order's payment and gives back what it has taken.
+func (s *Steps) cancelPayment(ctx context.Context, order *transitions.Order) (payments.Payment, error) {
+	id, err := s.cfg.Payments.OfOrder(ctx, order.LifeIDs())
+	if err != nil {
+		return payments.Payment{}, err
+	}
+
+	return s.cfg.Payments.Cancel(ctx, id)
 }
 
 // endChargeback refunds nothing for an order whose money the bank has taken back. If the order was paid
@@ -171,7 +181,11 @@ func (s *Steps) endChargeback(ctx context.Context, order *transitions.Order) err
 		return err
 	}
 
-	_, err = s.cfg.Payments.Void(ctx, payments.IDForOrder(order.LifeID()))
+	id, err := s.cfg.Payments.OfOrder(ctx, order.LifeIDs())
+	if err == nil {
+		_, err = s.cfg.Payments.Void(ctx, id)
+	}
+
 	if err == nil || errors.Is(err, payments.ErrUnknownPayment) || errors.Is(err, payments.ErrState) {
 		return nil // voided, paid elsewhere, or nothing is held any more
 	}

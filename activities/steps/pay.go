@@ -83,7 +83,7 @@ func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, 
 		return true, nil
 	}
 
-	return s.cfg.Stock.Covers(ctx, order.LifeID(), linesOf(order.Items))
+	return s.cfg.Stock.Covers(ctx, order.PlacedLifeID(), linesOf(order.Items))
 }
 
 // take charges or authorizes the order's total. For a total of 0 it does nothing.
@@ -97,9 +97,14 @@ func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 		return nil
 	}
 
+	id, err := s.cfg.Payments.OfOrder(ctx, order.LifeIDs())
+	if err != nil {
+		return err
+	}
+
 	accounts := payments.AccountsForOrders(order.Total.Currency)
 	n := payments.NewPayment{
-		ID:       payments.IDForOrder(order.LifeID()),
+		ID:       id,
 		OrderID:  string(order.ID),
 		Payer:    accounts.Payer,
 		Payee:    accounts.Payee,
@@ -213,7 +218,7 @@ func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
 		return nil
 	}
 
-	err := s.cfg.Stock.Adjust(ctx, order.LifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
+	err := s.cfg.Stock.Adjust(ctx, order.PlacedLifeID(), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrClosed):
 		return nil // the pieces have left
@@ -234,7 +239,7 @@ func (s *Steps) cancelOwnPayment(ctx context.Context, order *transitions.Order) 
 		return nil
 	}
 
-	_, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(order.LifeID()))
+	_, err := s.cancelPayment(ctx, order)
 	if err != nil {
 		// The name must not be PaymentDeclined: its Catch would end an order that is paid.
 		err = fmt.Errorf("order %s was paid by another caller, and its own payment is not given back: %w", order.ID, err)

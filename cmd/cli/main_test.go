@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -60,6 +61,14 @@ func TestScripts(t *testing.T) {
 				if got != want {
 					ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
 				}
+			},
+			// capture NAME PATTERN sets the variable to the first group of the match in the last output.
+			"capture": func(ts *testscript.TestScript, _ bool, args []string) {
+				match := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+				if match == nil {
+					ts.Fatalf("%s does not match the output", args[1])
+				}
+				ts.Setenv(args[0], match[1])
 			},
 			"background": background,
 			"tell":       tell,

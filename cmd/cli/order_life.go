@@ -10,13 +10,18 @@ import (
 )
 
 // reservationOf returns the name of the reservation that the argument means: the argument itself, if a
-// reservation has this name or no order has this id, or else the life of the order.
+// reservation has this name or no order has this id, or else the order's.
 func reservationOf(ctx context.Context, b *server.Backend, arg string) (string, error) {
 	if _, found, err := b.Stock.Reservation(ctx, arg); err != nil || found {
 		return arg, err
 	}
 
-	return lifeOf(ctx, b, arg)
+	order, found, err := orderNamed(ctx, b, arg)
+	if err != nil || !found {
+		return arg, err
+	}
+
+	return order.PlacedLifeID(), nil
 }
 
 // paymentOf returns the id of the payment that the argument means: the argument itself, if a payment
@@ -27,26 +32,20 @@ func paymentOf(ctx context.Context, b *server.Backend, arg string) (string, erro
 		return arg, err
 	}
 
-	life, err := lifeOf(ctx, b, arg)
-	if err != nil || life == arg {
+	order, found, err := orderNamed(ctx, b, arg)
+	if err != nil || !found {
 		return arg, err
 	}
 
-	return payments.IDForOrder(life), nil
+	return b.Payments.OfOrder(ctx, order.LifeIDs())
 }
 
-// lifeOf returns the name of the present life of the order with this id, or the text as it is if there
-// is no such order.
-func lifeOf(ctx context.Context, b *server.Backend, id string) (string, error) {
+// orderNamed returns the order with the id, if there is one.
+func orderNamed(ctx context.Context, b *server.Backend, id string) (*transitions.Order, bool, error) {
 	// A reservation or a payment of no order may have a name that no order can have.
 	if transitions.OrderID(id).Validate() != nil {
-		return id, nil
+		return nil, false, nil
 	}
 
-	order, found, err := b.Orders.Get(ctx, transitions.OrderID(id))
-	if err != nil || !found {
-		return id, err
-	}
-
-	return order.LifeID(), nil
+	return b.Orders.Get(ctx, transitions.OrderID(id))
 }

@@ -15,11 +15,12 @@ import (
 	"ratchet/transitions"
 )
 
-const renewHelp = `Gives orders a new incarnation: from then on their effects, payments, reservations and shipments have
-keys that were never used. Run it once after the tables were restored to an earlier time, before the
+const renewHelp = `Gives orders a new incarnation: the effects of their next transitions, and payments that they do not
+have yet, get keys that were never used. Run it once after the tables were restored to an earlier time, before the
 workers start. What the orders did after that time is forgotten in the tables, but not by the bank and
 the carrier: under the old keys they would take what the orders do next for repeats, and answer
-"already done". Orders keep their state, their history and the answers to requests made until that time.
+"already done". Orders keep their state, their history, the answers to requests made until that time,
+their reservation, the payment that the tables have, and the shipments that they booked until then.
 
 Every order takes one conditional write. The command may be stopped and repeated with the same --before:
 it leaves out orders whose life began since then.`

@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
 	"ratchet/shipping"
@@ -25,11 +27,23 @@ func lifeOf(r shipping.Report) (transitions.Incarnation, bool) {
 // one: Receive refuses it.
 func isOfParcels(r shipping.Report) bool { return strings.HasSuffix(r.Shipment, "/"+parcelsEffect) }
 
-// isOf reports whether the report is about this life of the order.
+// isOf reports whether the report is about a transition that the order has made: not one of another order
+// with this id, and not one that was forgotten when the order's table was restored.
 func isOf(r shipping.Report, order *transitions.Order) bool {
-	return strings.HasPrefix(r.Shipment, r.OrderID+"/"+string(order.Incarnation)+"/")
+	rest, ofOrder := strings.CutPrefix(r.Shipment, r.OrderID+"/")
+	life, rest, _ := strings.Cut(rest, "/")
+	number, effect, _ := strings.Cut(rest, "/")
+	id, err := strconv.ParseInt(number, 10, 64)
+
+	if effect == parcelsEffect {
+		return ofOrder && life == string(order.Incarnation)
+	}
+
+	return ofOrder && err == nil && life == string(order.LifeAt(transitions.TransitionID(id)))
 }
 
 // parcelsShipment is the shipment in a report of ApplyParcels. It names the life, so that a report which
 // waits does not move the order's next life.
-func parcelsShipment(order *transitions.Order) string { return order.EffectKey(0, parcelsEffect) }
+func parcelsShipment(order *transitions.Order) string {
+	return fmt.Sprintf("%s/%s/0/%s", order.ID, order.Incarnation, parcelsEffect)
+}

@@ -30,10 +30,10 @@ func parcelsKey(order *transitions.Order, parcel string) dynamo.Item {
 	return parcelsRow(order, "lines/"+parcel)
 }
 
-// parcelsRow returns the key of a row about an order's life. The rows of all lives of an id are in one
-// partition, so that an erasure finds them.
+// parcelsRow returns the key of a row about an order, which it keeps when it is renewed. The rows of all
+// orders that had the id are in one partition, so that an erasure finds them.
 func parcelsRow(order *transitions.Order, name string) dynamo.Item {
-	return rowKey(parcelsPartition(order.ID), string(order.Incarnation)+"/"+name)
+	return rowKey(parcelsPartition(order.ID), string(order.LifeAt(0))+"/"+name)
 }
 
 func parcelsPartition(id transitions.OrderID) string { return "parcels#" + string(id) }

@@ -29,6 +29,7 @@ type dynamoDB interface {
 
 // payer has the methods of *payments.Payments that this package calls.
 type payer interface {
+	OfOrder(ctx context.Context, lives []string) (string, error)
 	Get(ctx context.Context, id string) (payments.Payment, error)
 	Refund(ctx context.Context, id string, r payments.StepRequest) (payments.Payment, error)
 }

@@ -37,7 +37,12 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 		return ruling{answer: shipping.Rejected, reason: fmt.Sprintf("the order is %s", order.State)}, nil
 	}
 
-	p, err := d.cfg.Payments.Get(ctx, payments.IDForOrder(order.LifeID()))
+	id, err := d.cfg.Payments.OfOrder(ctx, order.LifeIDs())
+	if err != nil {
+		return ruling{}, err
+	}
+
+	p, err := d.cfg.Payments.Get(ctx, id)
 	switch {
 	case errors.Is(err, payments.ErrUnknownPayment):
 		return attention("parcel %s came back, and the order was paid elsewhere: give its money back there", r.Parcel).

@@ -9,10 +9,9 @@ import (
 // present returns the change as the order's present life has it, and the order as it is now. It returns no
 // order if the order was deleted, or if its id belongs to another order by now.
 //
-// An order that was renewed since ([transitions.Orders.Renew]) is the same order in another life: what the
-// change asks for is done under the keys of the present life, because those of the former life belong to
-// what the order did before its table was restored. The effects of another order keep their own keys, and
-// must not depend on, or move, the order that has the id now.
+// An order that was renewed since ([transitions.Orders.Renew]) is the same order in another life. An effect
+// of a transition that the order made before keeps its key. The effects of another order keep their own
+// keys, and must not depend on, or move, the order that has the id now.
 func (r *Reactions) present(ctx context.Context, c change) (change, *transitions.Order, error) {
 	order, found, err := r.cfg.Orders.Get(ctx, c.New.ID)
 	switch {
@@ -24,9 +23,7 @@ func (r *Reactions) present(ctx context.Context, c change) (change, *transitions
 		return c, nil, nil
 	}
 
-	renewed := *c.New
-	renewed.Incarnation = order.Incarnation
-	c.New = &renewed
+	c.New = c.New.InLife(order)
 
 	return c, order, nil
 }

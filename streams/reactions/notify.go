@@ -78,7 +78,7 @@ func notificationOf(c change) notify.Notification {
 	n := notify.Notification{
 		Key:          c.notificationKey(),
 		OrderID:      c.New.ID,
-		Incarnation:  c.New.Incarnation,
+		Incarnation:  c.New.LifeAt(c.Transition.ID),
 		TransitionID: c.Transition.ID,
 		State:        c.New.State,
 		At:           c.Transition.At,

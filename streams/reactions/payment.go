@@ -28,7 +28,12 @@ func (r *Reactions) capture(ctx context.Context, c change) error {
 		return nil
 	}
 
-	p, err := r.cfg.Payments.Capture(ctx, payments.IDForOrder(c.New.LifeID()), payments.StepRequest{
+	id, err := r.cfg.Payments.OfOrder(ctx, c.New.LifeIDs())
+	if err != nil {
+		return err
+	}
+
+	p, err := r.cfg.Payments.Capture(ctx, id, payments.StepRequest{
 		ID:     captureStep,
 		Amount: c.New.Total.Amount,
 		Final:  true,

@@ -63,9 +63,12 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 // refundPayment gives back all that the order's payment has taken or holds, and closes it: a later
 // capture takes nothing. It returns false if the order has no payment here.
 func (r *Reactions) refundPayment(ctx context.Context, order *transitions.Order) (bool, error) {
-	id := payments.IDForOrder(order.LifeID())
+	id, err := r.cfg.Payments.OfOrder(ctx, order.LifeIDs())
+	if err != nil {
+		return false, err
+	}
 
-	_, err := r.cfg.Payments.Get(ctx, id)
+	_, err = r.cfg.Payments.Get(ctx, id)
 	switch {
 	case errors.Is(err, payments.ErrUnknownPayment):
 		r.cfg.Log.InfoContext(ctx, "a returned order was paid elsewhere; nothing is given back", "order", order.ID)

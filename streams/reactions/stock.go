@@ -17,7 +17,7 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 		return err
 	}
 
-	err := r.cfg.Stock.CommitAndClose(ctx, c.New.LifeID())
+	err := r.cfg.Stock.CommitAndClose(ctx, c.New.PlacedLifeID())
 	if errors.Is(err, inventory.ErrClosed) {
 		// The reservation was released before the parcel left, so the stock's level is wrong and a
 		// person has to count.
@@ -45,7 +45,7 @@ func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
 		return err
 	}
 
-	err = r.cfg.Stock.Adjust(ctx, order.LifeID(), lines)
+	err = r.cfg.Stock.Adjust(ctx, order.PlacedLifeID(), lines)
 	switch {
 	case errors.Is(err, inventory.ErrClosed):
 		return nil // the order has ended and closed its reservation
