@@ -93,7 +93,7 @@ var reads = []string{
 	"inventory.Stock.Run", // calls ExpireDue until its context ends
 	"ledger.Ledger.Account", "ledger.Ledger.Accounts", "ledger.Ledger.Hold", "ledger.Ledger.Statement", "ledger.Ledger.Transfer",
 	"ledger.Ledger.Transfers", "ledger.Ledger.Verify",
-	"payments.Payments.Get", "payments.Payments.List", "payments.Payments.Parked",
+	"payments.Payments.Get", "payments.Payments.List", "payments.Payments.OfOrder", "payments.Payments.Parked",
 }
 
 // calls is the table: each call prepares its own things under the name id, with a kit without faults.
