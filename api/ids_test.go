@@ -154,6 +154,7 @@ func TestEveryIDThatTheAPIHandsOutHasItsPath(t *testing.T) {
 
 	_, life, _ := strings.Cut(o.LifeID(), ":")
 	reservation := "/v1/reservations/" + life
+
 	for _, path := range []string{
 		"/v1/orders", "/v1/orders/" + order, "/v1/orders/" + order + "/explanation", "/v1/orders/" + order + "/deliveries",
 		"/v1/orders/" + order + "/parked-tasks", "/v1/parked-tasks",

@@ -95,6 +95,7 @@ func zipped(t *testing.T, text string) string {
 	t.Helper()
 
 	var b bytes.Buffer
+
 	w := gzip.NewWriter(&b)
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)

@@ -540,7 +540,7 @@ func TestQueuesAreCreatedFoundAndDeleted(t *testing.T) {
 	expect(t, "a bad name", code(create("a b", nil)), "InvalidParameterValue")
 	expect(t, "a FIFO name for a standard queue", code(create("a.fifo", nil)), "InvalidParameterValue")
 	expect(t, "out of bounds", code(create("a", map[string]string{"DelaySeconds": "901"})), "InvalidAttributeValue")
-	expect(t, "an unknown attribute", code(create("a", map[string]string{"Colour": "red"})), "InvalidAttributeName")
+	expect(t, "an unknown attribute", code(create("a", map[string]string{"Hue": "red"})), "InvalidAttributeName")
 	expect(t, "a FIFO queue's attribute", code(create("a", map[string]string{"ContentBasedDeduplication": "true"})), "InvalidAttributeName")
 	expect(t, "dead letters nowhere", code(create("a", map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:none","maxReceiveCount":3}`})), "InvalidParameterValue")
 	q.create("q-2", nil)

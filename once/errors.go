@@ -52,7 +52,7 @@ type endedError struct{ status Status }
 
 func (e endedError) Error() string { return fmt.Sprintf("%s as %s", ErrEnded, e.status) }
 
-func (e endedError) Is(target error) bool { return target == ErrEnded || target == e } //nolint:errorlint // two values
+func (e endedError) Is(target error) bool { return target == ErrEnded || target == e }
 
 // ErrAmbiguous marks an error that leaves open whether the work had its effect, such as the
 // time-out of a gateway. If the work returns an error that wraps it, the key gets an

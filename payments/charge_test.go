@@ -334,6 +334,7 @@ func TestOrdersHavePaymentIDs(t *testing.T) {
 	if id := payments.IDForOrder(tenant + long); !strings.HasPrefix(id, tenant) || len(id) > 81 {
 		t.Error(id)
 	}
+
 	if id := payments.IDForOrder("t" + tenant + long); !strings.HasPrefix(id, ":") {
 		t.Error(id)
 	}

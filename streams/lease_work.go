@@ -54,7 +54,7 @@ func (w *leaseWork) begin(ctx context.Context) {
 
 // run calls read, drains the lanes, and ends the lease with the write that last returns for the
 // result of read. It reports whether that write was made.
-func (w *leaseWork) run(read func(context.Context) error, last func(end error) progress) (end error, given bool) {
+func (w *leaseWork) run(read func(context.Context) error, last func(end error) progress) (given bool, end error) {
 	defer w.cancelWork(ErrStopped)
 	defer w.stopReading()
 
@@ -73,7 +73,7 @@ func (w *leaseWork) run(read func(context.Context) error, last func(end error) p
 	stopKeeping()
 	<-kept
 
-	return end, w.giveBack(last(end))
+	return w.giveBack(last(end)), end
 }
 
 // keep looks after the lease until ctx ends or the lease is lost.

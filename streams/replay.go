@@ -219,6 +219,7 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 			if accepted, err := h.accepts(record); !accepted || err != nil {
 				continue
 			}
+
 			key := itemKey(record)
 			if items[key] == nil {
 				order = append(order, key)

@@ -94,7 +94,7 @@ func (q *retryQueue) run() {
 		q.deliver(ctx)
 		return nil
 	}
-	q.leaseWork.run(read, func(error) progress { return progress{release: true} })
+	_, _ = q.leaseWork.run(read, func(error) progress { return progress{release: true} })
 }
 
 // settled reports whether every record of the queue was due by now and its call has ended no process

@@ -113,7 +113,7 @@ func unreadSince(l Lease) time.Time {
 // run works on the shard until it is finished, its lease is handed over or lost, or
 // ctx of newShardWorker ends. It returns an error only for a gap under GapHalt.
 func (w *shardWorker) run() error {
-	end, given := w.leaseWork.run(func(ctx context.Context) error {
+	given, end := w.leaseWork.run(func(ctx context.Context) error {
 		if !w.loadWaiting(ctx) {
 			return nil
 		}

@@ -51,6 +51,7 @@ func TestASuspendedWorkerDeliversNothingFromTheQueue(t *testing.T) {
 		w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
 
 		leases := &leaseTable{api: w.db, table: leasesTable, stream: retrySourcePrefix + ordersTable}
+
 		now, _, err := leases.read(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -118,6 +118,7 @@ func TestTheTimeOfEnteringComesBack(t *testing.T) {
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 		service.Advance(time.Hour)
 		s.want(t, given("o-1", workflow.ShipPart, 3), transitions.Applied)
+
 		at := service.Now()
 		for n := range transitions.TransitionID(2 * ringSize) {
 			service.Advance(time.Hour)

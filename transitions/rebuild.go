@@ -104,6 +104,7 @@ func (f *Facts) Add(row Row) error {
 	case f.TransitionID != 0 && row.From != f.State && !row.lost:
 		return &JournalError{At: row.ID, What: fmt.Sprintf("it leaves %s, but the order was %s", row.From, f.State)}
 	}
+
 	switch {
 	case row.lost:
 		f.enteredAt = time.Time{} // a lost transition may have entered the state

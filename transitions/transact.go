@@ -61,6 +61,7 @@ func (o *Order) after(w *step, version int) *Order {
 	t.At = time.UnixMilli(t.At.UnixMilli()).UTC() // as it is read back
 
 	after := *o
+
 	after.item = nil
 	after.PreviousState, after.State, after.TransitionID = o.State, t.To, t.ID
 	after.DefinitionVersion, after.UpdatedAt = version, t.At

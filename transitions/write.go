@@ -161,6 +161,7 @@ type updates [ringSize]map[recorded]*string
 func newUpdates(keepsRequests bool) (out updates) {
 	head := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, "
 	entry := enteredAtAttribute + " = :at, "
+
 	if keepsRequests {
 		head += requestsAt + " = :id, "
 	}

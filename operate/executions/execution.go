@@ -102,23 +102,23 @@ func (e *Executions) last(ctx context.Context, id transitions.OrderID, belongs f
 // places the order, or finds one that a caller has placed; its steps know the life, and its description
 // shows only times. If these do not tell, the execution counts as one of a former life: at worst the order
 // gets a second execution, whose waits end the first.
-func (x Execution) bringsOn(order *transitions.Order) bool {
+func (e Execution) bringsOn(order *transitions.Order) bool {
 	var input struct {
 		Incarnation transitions.Incarnation `json:"incarnation"`
 	}
 
 	began := order.Incarnation.Began()
-	switch err := json.Unmarshal([]byte(x.input), &input); {
+	switch err := json.Unmarshal([]byte(e.input), &input); {
 	case err == nil && input.Incarnation != "":
 		return input.Incarnation == order.Incarnation
-	case x.Error == steps.NameOtherLife, !x.StoppedAt.IsZero() && x.StoppedAt.Before(began):
+	case e.Error == steps.NameOtherLife, !e.StoppedAt.IsZero() && e.StoppedAt.Before(began):
 		return false
-	case !x.StartedAt.Before(began):
+	case !e.StartedAt.Before(began):
 		return true
 	}
 
 	placedAt, err := time.Parse(time.RFC3339Nano, order.PlacedBy)
-	placed := err == nil && placedAt.UnixMilli() == x.StartedAt.UnixMilli()
+	placed := err == nil && placedAt.UnixMilli() == e.StartedAt.UnixMilli()
 
 	// The life of an order that was renewed began after the order was placed.
 	return placed && !began.After(order.CreatedAt)

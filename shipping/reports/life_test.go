@@ -109,6 +109,7 @@ func TestParcelsOfAFormerLifeDoNotCount(t *testing.T) {
 	}
 
 	o.receive(ofLaterLife(parcel("o-1", "a", shipping.Delivered, 1)), reports.Applied)
+
 	if state := o.state("o-1"); state != workflow.Delivered {
 		t.Errorf("the order is %s", state)
 	}

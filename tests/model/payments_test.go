@@ -54,6 +54,7 @@ func (s *paymentsModel) authorize(p *program) {
 	if payer == payee {
 		return
 	}
+
 	one := &payment{id: p.id("payment", len(p.log)), payer: payer, payee: payee, amount: 1 + p.dice.Int64N(400)}
 	if p.chance(30) {
 		one.ends = p.store.clock.Now().Add(20 * time.Minute).Truncate(time.Millisecond)

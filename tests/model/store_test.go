@@ -150,6 +150,7 @@ func newMachine(s *store, slot int, clock *embeddedtest.Clock, skew time.Duratio
 	m.actions, faults[1] = actions.New(actions.Config{DynamoDB: db, Table: "actions", Keys: []actions.Key{s.key}, Retention: 24 * time.Hour, Now: m.now})
 	m.ledger, faults[2] = ledger.New(ledger.Config{DynamoDB: db, Tables: ledgerTables(slot), Now: m.now})
 	bank, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: "charges", TimeoutPercent: 20})
+
 	faults[3] = err
 	m.payments, faults[4] = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables(slot), Ledger: m.ledger, Processor: bank, Now: m.now})
 	m.stock, faults[5] = inventory.New(inventory.Config{DynamoDB: db, Table: stockTable(slot), DueTable: dueTable(slot), Now: m.now})

@@ -270,6 +270,7 @@ func (s *Service) describe(q *queue) map[string]string {
 			out[name] = allowed[0]
 		}
 	}
+
 	out[ownKeys] = "true"
 	if q.Attributes[keyID] == "" {
 		delete(out, keyReuse)

@@ -58,6 +58,7 @@ func (in *encryptionIn) stored() (*encryption, error) {
 	}
 
 	const standard = 300
+
 	seconds := int64(standard)
 	if in.Reused != nil {
 		seconds = *in.Reused

@@ -135,6 +135,7 @@ func (s *Service) answerExisting(m *machine, express bool, in *machineSettings) 
 	}
 
 	v := m.versionOf(m.Revision)
+
 	published := !in.Publish || v != nil && v.Description == in.VersionDescription
 	same := rev.Definition == *in.Definition && m.Express == express && m.configuredAs(in)
 	if !same || !published {
