@@ -119,6 +119,10 @@ func (s *stockedBackend) untilOrder(t *testing.T, want workflow.State) *transiti
 // and the same request places it again. The second life is charged and shipped of its own, and the
 // carrier's reports about the first one do not move it.
 func TestAnIDThatIsUsedAgainIsAnotherOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestARenewedOrderKeepsWhatItHas has the same goroutines")
+	}
+
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlowBackend(t)
 		s.env.Execute(mug)
@@ -161,6 +165,10 @@ func TestAnIDThatIsUsedAgainIsAnotherOrder(t *testing.T) {
 // and the order is renewed, as `ratchet orders renew` says. It is charged and shipped again, in its new
 // life, though the bank and the carrier know the life before; their late reports change nothing.
 func TestARestoredOrderIsRenewed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestARenewedOrderKeepsWhatItHas has the same goroutines")
+	}
+
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlowBackend(t)
 		s.env.Place(mug)

@@ -264,6 +264,10 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 
 // TestAFullOrderStaysFarBelow400KB fills an order up to all of its bounds.
 func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and many bytes")
+	}
+
 	s := newOrders(t)
 	s.reconfigure(func(c *transitions.Config) { c.EditMemory = 64 })
 	long := func(prefix string, n int) string { return prefix + strings.Repeat("x", n-len(prefix)) }

@@ -47,6 +47,10 @@ func longCause() transitions.Cause {
 // TestTheLargestOrderGoesItsWay: an order at all bounds is placed, edited as often as it remembers edits, has
 // 100 notes, leaves in 100 parcels that touch every line, and still has room.
 func TestTheLargestOrderGoesItsWay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and many bytes")
+	}
+
 	s := newOrders(t)
 	s.reconfigure(func(c *transitions.Config) { c.EditMemory = 64 })
 
@@ -126,6 +130,10 @@ func TestWhatIsPlacedHasBounds(t *testing.T) {
 // TestAnOrderIsPlacedWithAsMuchAsATransactionHolds: 100 actions and 4 MB are taken, one more of either is
 // refused, with the count and the limit, before anything is sent.
 func TestAnOrderIsPlacedWithAsMuchAsATransactionHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and many bytes")
+	}
+
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
 		own := 1
@@ -184,6 +192,10 @@ func TestAnOrderIsPlacedWithAsMuchAsATransactionHolds(t *testing.T) {
 // TestAnItemThatOthersHaveFilledIsFullForEveryWrite: what makes an item of exactly 400 KB is taken, and one byte
 // more is a LimitError, whatever the write and however it is sent.
 func TestAnItemThatOthersHaveFilledIsFullForEveryWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and many bytes")
+	}
+
 	const limit = 400 << 10
 
 	calls := map[string]func(*orders, transitions.OrderID) error{
