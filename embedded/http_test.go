@@ -108,7 +108,7 @@ func zipped(t *testing.T, text string) string {
 	return b.String()
 }
 
-// TestCompressedRequests: the limit of a body is that of its text, and a broken body is the caller's fault.
+// TestCompressedRequests: the limit counts the text of a body, and a broken body is the caller's fault.
 func TestCompressedRequests(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")

@@ -147,7 +147,7 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 	}
 }
 
-// TestAnItemThatOthersHaveFilledTakesNoLines: the answer is that of an edit without stock.
+// TestAnItemThatOthersHaveFilledTakesNoLines: the answer is the same as for an edit without stock.
 func TestAnItemThatOthersHaveFilledTakesNoLines(t *testing.T) {
 	s := newStockedBackend(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {

@@ -197,7 +197,7 @@ func TestARestoredOrderIsRenewed(t *testing.T) {
 		second := s.orderNow(t)
 		s.recountLives(t, first, second)
 
-		// The carrier says once more what it has said about the first life.
+		// The carrier repeats its reports about the first life.
 		for _, m := range []shipping.Milestone{shipping.Shipped, shipping.Delivered, shipping.Lost} {
 			r := shipping.Report{ID: "late/" + string(m), Shipment: first.EffectKey(2, shipping.Effect), OrderID: string(mug.ID), Milestone: m}
 			if answer, err := s.Reports.Take(t.Context(), r); answer != shipping.Rejected || err != nil {

@@ -68,6 +68,16 @@ func (t *retryTable) appendMore(ctx context.Context, handler string, row retryRo
 	})
 }
 
+// referred returns the records to which rows beside the item's row refer.
+func (h laneHash) referred(rows []map[string]ddbtypes.AttributeValue) []waitingRecord {
+	records := make([]waitingRecord, len(rows))
+	for i, row := range rows {
+		records[i] = decodeWaitingRecord(row[retryRecords], h)
+	}
+
+	return records
+}
+
 // refill moves the oldest references from rows beside the item's row into it. It reports false if
 // the item's row has changed. It returns errRowsGone if the item's row counts rows beside it that
 // do not exist.
@@ -84,10 +94,7 @@ func (t *retryTable) refill(ctx context.Context, handler string, row retryRow) (
 		return false, t.checkRowsGone(ctx, handler, row)
 	}
 
-	records := slices.Clone(row.records)
-	for _, ref := range out.Items {
-		records = append(records, decodeWaitingRecord(ref[retryRecords], row.hash))
-	}
+	records := slices.Concat(row.records, row.hash.referred(out.Items))
 	update := t.rewrite(handler, row, records, row.more-len(out.Items))
 
 	return t.transact(ctx, handler, append(t.deleteParts(out.Items), ddbtypes.TransactWriteItem{Update: update.Part()}))

@@ -42,9 +42,7 @@ func (t *retryTable) keepParts(ctx context.Context, handler string, row retryRow
 				return fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
 			}
 
-			for _, ref := range page.Items {
-				records = append(records, decodeWaitingRecord(ref[retryRecords], row.hash))
-			}
+			records = append(records, row.hash.referred(page.Items)...)
 		}
 	}
 

@@ -20,25 +20,9 @@ func (c client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 }
 
 func (c client) Query(ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	began := c.Clock.LocalNow()
-
-	out, err := c.db.Query(ctx, in, options...)
-	if out == nil {
-		out = &dynamodb.QueryOutput{}
-	}
-	c.Clock.Hear(began, out.ResultMetadata, err)
-
-	return out, err
+	return c.db.Query(ctx, in, append(options, c.Clock.Listen)...)
 }
 
 func (c client) Scan(ctx context.Context, in *dynamodb.ScanInput, options ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	began := c.Clock.LocalNow()
-
-	out, err := c.db.Scan(ctx, in, options...)
-	if out == nil {
-		out = &dynamodb.ScanOutput{}
-	}
-	c.Clock.Hear(began, out.ResultMetadata, err)
-
-	return out, err
+	return c.db.Scan(ctx, in, append(options, c.Clock.Listen)...)
 }

@@ -158,7 +158,7 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	return nil
 }
 
-// cancelPayment closes the order's payment and gives back what it has taken.
+// cancelPayment closes the order's payment and gives the money back.
 func (s *Steps) cancelPayment(ctx context.Context, order *transitions.Order) (payments.Payment, error) {
 	id, err := s.cfg.Payments.OfOrder(ctx, order.LifeIDs())
 	if err != nil {

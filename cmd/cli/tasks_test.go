@@ -79,7 +79,7 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 			break
 		}
 
-		// The position is that of a life, and no id of an order.
+		// The position names a life, and is no id of an order.
 		if strings.Contains(after, "o-") {
 			t.Errorf("the position %s shows how tasks are stored", after)
 		}

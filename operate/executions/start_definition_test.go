@@ -75,7 +75,7 @@ func TestAStartIsRepeatedUnderALaterDefinition(t *testing.T) {
 	}
 }
 
-// TestAnOrderThatCannotBeReadIsListed beside the others, which it does not hide.
+// TestAnOrderThatCannotBeReadIsListed beside the others, and does not hide the others.
 func TestAnOrderThatCannotBeReadIsListed(t *testing.T) {
 	e := newOrderExecutions(t)
 	e.place("o-failed")

@@ -13,14 +13,21 @@ import (
 // no shipment of the carrier.
 const parcelsEffect = "parcels"
 
-// lifeOf returns the life of the order that the report's shipment names. The shipment is an effect key,
-// orderId/incarnation/transitionId/shipping. lifeOf reports false if it is no key of the report's order.
-func lifeOf(r shipping.Report) (transitions.Incarnation, bool) {
+// keyOf returns the parts of the effect key that the report names as its shipment,
+// orderId/incarnation/transitionId/effect. It reports false if the key is not of the report's order.
+func keyOf(r shipping.Report) (life transitions.Incarnation, transition, effect string, ofOrder bool) {
 	rest, ofOrder := strings.CutPrefix(r.Shipment, r.OrderID+"/")
-	life, effect, isKey := strings.Cut(rest, "/")
-	_, effect, _ = strings.Cut(effect, "/")
+	first, rest, _ := strings.Cut(rest, "/")
+	transition, effect, _ = strings.Cut(rest, "/")
 
-	return transitions.Incarnation(life), ofOrder && isKey && life != "" && effect == shipping.Effect
+	return transitions.Incarnation(first), transition, effect, ofOrder
+}
+
+// isShipment reports whether the report names a shipment of its order.
+func isShipment(r shipping.Report) bool {
+	life, _, effect, ofOrder := keyOf(r)
+
+	return ofOrder && life != "" && effect == shipping.Effect
 }
 
 // isOfParcels reports whether ApplyParcels has made the report. A report of the carrier never passes for
@@ -30,16 +37,14 @@ func isOfParcels(r shipping.Report) bool { return strings.HasSuffix(r.Shipment, 
 // isOf reports whether the report is about a transition that the order has made: not one of another order
 // with this id, and not one that was forgotten when the order's table was restored.
 func isOf(r shipping.Report, order *transitions.Order) bool {
-	rest, ofOrder := strings.CutPrefix(r.Shipment, r.OrderID+"/")
-	life, rest, _ := strings.Cut(rest, "/")
-	number, effect, _ := strings.Cut(rest, "/")
-	id, err := strconv.ParseInt(number, 10, 64)
-
+	life, transition, effect, ofOrder := keyOf(r)
 	if effect == parcelsEffect {
-		return ofOrder && life == string(order.Incarnation)
+		return ofOrder && life == order.Incarnation
 	}
 
-	return ofOrder && err == nil && life == string(order.LifeAt(transitions.TransitionID(id)))
+	id, err := strconv.ParseInt(transition, 10, 64)
+
+	return ofOrder && err == nil && life == order.LifeAt(transitions.TransitionID(id))
 }
 
 // parcelsShipment is the shipment in a report of ApplyParcels. It names the life, so that a report which

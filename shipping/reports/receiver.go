@@ -129,7 +129,7 @@ func (d *Receiver) Receive(ctx context.Context, r shipping.Report) (Effect, erro
 	}
 
 	// The carrier confirms the shipment and not the order, so the shipment's key must name the order.
-	if _, ofOrder := lifeOf(r); !ofOrder {
+	if !isShipment(r) {
 		return "", fmt.Errorf("%w: shipment: is not one of the order", shipping.ErrInvalidReport)
 	}
 

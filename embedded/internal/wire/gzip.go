@@ -13,7 +13,7 @@ import (
 // errTooLarge is the error of a body that is larger than maxBody.
 var errTooLarge = errors.New("the body is too large")
 
-// inflate returns the body of a request with Content-Encoding: gzip. The limit is that of a body without
+// inflate returns the body of a request with Content-Encoding: gzip. The limit is the same as for a body without
 // compression, so that a small request cannot take much memory.
 func inflate(r io.Reader) ([]byte, error) {
 	compressed, err := gzip.NewReader(r)

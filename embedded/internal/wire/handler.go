@@ -198,7 +198,7 @@ var contentType = []string{"application/x-amz-json-1.0"}
 func send(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	header := w.Header()
 	if len(body) >= leastCompressed && takesGzip(r) {
-		// The checksum is that of the bytes on the wire.
+		// The checksum covers the bytes on the wire.
 		// Source: https://github.com/aws/aws-sdk-java-v2 services/dynamodb customization.config, calculateCrc32FromCompressedData
 		compressed := deflate(body)
 		reuse(body)

@@ -243,7 +243,7 @@ func tokenName(body []byte, e *json.SemanticError) string {
 	return "NUMBER_VALUE"
 }
 
-// javaName returns the name of the type in Java. class begins that of a class.
+// javaName returns the name of the type in Java. class begins the name of a class.
 func (at *place) javaName(t reflect.Type, class string) string {
 	switch t.Kind() {
 	case reflect.Pointer:
