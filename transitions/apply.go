@@ -53,7 +53,7 @@ func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 		return Result{}, err
 	}
 
-	return o.run(ctx, newMove(o, r), sight{id: r.OrderID})
+	return o.run(ctx, newMove(o, r), sight{id: r.OrderID, life: r.Incarnation})
 }
 
 // move is the plan of one transition.

@@ -52,7 +52,7 @@ func (o *Orders) checkExpression(event workflow.Event, g workflow.Group) error {
 	content, key := int64(0), digest{1}
 
 	update, err := o.render(&step{
-		request:       Request{OrderID: "o", Event: event, RequestID: "r", IfContent: &content},
+		request:       Request{OrderID: "o", Event: event, RequestID: "r", IfContent: &content, Incarnation: adoptedIncarnation},
 		transition:    Transition{ID: ringSize, Event: event, To: g.To, request: key, Cause: Cause{Code: "c", Text: "t"}},
 		move:          g,
 		blind:         true,

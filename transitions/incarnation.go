@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ratchet/internal/dynamo"
 )
 
 // Incarnation names one life of an order: 13 characters of 0-9 a-v, which sort by the time at which
@@ -30,6 +32,27 @@ func NewIncarnation(at time.Time) Incarnation {
 	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|mrand.Uint64()&0xffff) //nolint:gosec // not a secret
 
 	return Incarnation(lifeEncoding.EncodeToString(id[:]))
+}
+
+// validate returns an ErrInvalidRequest if i is not of the form that NewIncarnation returns.
+func (i Incarnation) validate() error {
+	if len(i) != 13 || i.Began().IsZero() {
+		return fmt.Errorf("%w: incarnation: 13 characters of 0-9 a-v", ErrInvalidRequest)
+	}
+
+	return nil
+}
+
+// lived reports whether the order is in the life, or goes on from it.
+func (o *Order) lived(i Incarnation) bool {
+	return i == o.Incarnation || slices.ContainsFunc(o.earlier, func(s span) bool { return s.incarnation == i })
+}
+
+// isIn returns the condition that the order is in the life.
+func isIn(i Incarnation, values image) string {
+	values[":life"] = dynamo.S(string(i))
+
+	return equalsOrAbsent(incarnationAttribute, ":life", i == adoptedIncarnation)
 }
 
 // EffectKey names the effect of one handler about one transition of the order, the same in every

@@ -35,6 +35,12 @@ func (p *move) decide(s *sight) decision {
 		return decision{result: Result{Verdict: Applied, Transition: t, Order: order}}
 	}
 
+	life := p.request.Incarnation
+	if life != "" && !order.lived(life) {
+		// It is another order under the id. What it has made says nothing about this request.
+		return decision{result: Result{Verdict: Superseded, Order: order}}
+	}
+
 	if order.hasOtherParcel(p.parcel) {
 		return decision{result: Result{Verdict: Conflict, Order: order, Reason: "the parcel was reported with other lines"}}
 	}
@@ -45,6 +51,9 @@ func (p *move) decide(s *sight) decision {
 		return missing
 	case found:
 		return decision{result: p.compare(t, order)}
+	case life != "" && life != order.Incarnation:
+		// The order was renewed since the caller has seen it.
+		return decision{result: Result{Verdict: Superseded, Order: order}}
 	case p.id != 0 && p.id <= max(order.TransitionID, order.ring[p.id%ringSize].ID):
 		// The id was skipped, and the condition transitionId < :id will refuse it in
 		// every later round, too. (The slot has a later id than the order only in an

@@ -25,8 +25,9 @@ type plan interface {
 // sight is what one call has seen of its order.
 type sight struct {
 	id    OrderID
-	now   time.Time // for the times that the next write stores
-	order *Order    // nil: not known, or there is none
+	life  Incarnation // that the caller has seen, "" if it has seen none
+	now   time.Time   // for the times that the next write stores
+	order *Order      // nil: not known, or there is none
 	// fresh: the order, or that there is none, comes from the table, and not from the caller. Only
 	// a fresh order decides an answer.
 	fresh bool
@@ -79,7 +80,7 @@ type write struct {
 type call struct {
 	attempts dynamo.Attempts
 	began    time.Time
-	life     Incarnation // of the order that the first write was planned on, "" if it was not known
+	life     Incarnation // to which the first write was sent, "" if it was not known
 	sent     int
 	refused  int
 	rested   bool // after the newest refusal
@@ -93,7 +94,7 @@ type call struct {
 //
 // A call whose id was given needs one write and no read in the normal case.
 func (o *Orders) run(ctx context.Context, p plan, s sight) (Result, error) {
-	c := call{attempts: dynamo.Attempts{Most: o.cfg.Attempts}, began: o.clock.Now()}
+	c := call{attempts: dynamo.Attempts{Most: o.cfg.Attempts}, began: o.clock.Now(), life: s.life}
 	s.now = c.began
 
 	for {
@@ -131,7 +132,7 @@ func (c *call) proves(r Result) bool {
 	case r.Order == nil:
 		return false
 	case c.life != "":
-		return r.Order.Incarnation == c.life
+		return r.Order.lived(c.life)
 	}
 
 	return !r.Order.CreatedAt.After(c.began)
@@ -207,7 +208,7 @@ func (o *Orders) send(ctx context.Context, w *write, s *sight, c *call) error {
 		return c.again(ctx, err)
 	}
 
-	if c.sent++; c.sent == 1 && s.order != nil {
+	if c.sent++; c.sent == 1 && c.life == "" && s.order != nil {
 		c.life = s.order.Incarnation
 	}
 

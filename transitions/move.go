@@ -65,6 +65,10 @@ func (p *move) write(s *sight, to workflow.Group, parcel *parcelUpdate) decision
 
 	if s.order != nil {
 		t.foreign = s.order.foreign()
+		// An attribute of another program names no life.
+		if s.order.Readable(incarnationAttribute) != nil {
+			t.request.Incarnation = ""
+		}
 	}
 
 	// The condition "transitionId < :id" makes sure that the order has not moved past this id.

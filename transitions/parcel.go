@@ -23,6 +23,8 @@ type Parcel struct {
 	ID string `json:"parcelId"`
 	// Lines has 1 to 50 lines, each with another SKU.
 	Lines []ParcelLine `json:"lines"`
+	// Incarnation is the life of the order that the caller has seen; see [Request].
+	Incarnation Incarnation `json:"-"`
 	// Cause says why, and by whom, the parcel is reported. It is no part of the parcel's content.
 	Cause Cause `json:"-"`
 }
@@ -50,6 +52,12 @@ func (p Parcel) Validate() error {
 		return fmt.Errorf("%w: parcelId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(p.ID))
 	case len(p.Lines) == 0 || len(p.Lines) > maxParcelLines:
 		return fmt.Errorf("%w: lines: %d, 1 to %d", ErrInvalidRequest, len(p.Lines), maxParcelLines)
+	}
+
+	if p.Incarnation != "" && p.Incarnation != adoptedIncarnation {
+		if err := p.Incarnation.validate(); err != nil {
+			return err
+		}
 	}
 
 	seen := map[string]bool{}
@@ -121,7 +129,7 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 	// digest (see RequestID.key).
 	plan := &move{
 		orders:   o,
-		request:  Request{OrderID: p.OrderID, RequestID: p.request(), Cause: p.Cause},
+		request:  Request{OrderID: p.OrderID, RequestID: p.request(), Incarnation: p.Incarnation, Cause: p.Cause},
 		key:      p.request().digest(),
 		parcel:   &parcelPlan{id: p.ID, lines: p.Lines, key: traceKey(digestOf(p.ID)), content: p.content()},
 		assigned: true,
@@ -135,7 +143,7 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		plan.refusal.err = missingPart(o.def, workflow.PartItems)
 	}
 
-	return o.run(ctx, plan, sight{id: p.OrderID})
+	return o.run(ctx, plan, sight{id: p.OrderID, life: p.Incarnation})
 }
 
 // parcelPlan is a parcel as the write loop needs it.

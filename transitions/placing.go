@@ -100,8 +100,10 @@ func (n NewOrder) validateSettings() error {
 	switch {
 	case len(n.PlacedBy) > maxPlacedBy || !utf8.ValidString(n.PlacedBy):
 		return fmt.Errorf("%w: placedBy: UTF-8, at most %d bytes", ErrInvalidRequest, maxPlacedBy)
-	case n.Incarnation != "" && (len(n.Incarnation) != 13 || n.Incarnation.Began().IsZero()):
-		return fmt.Errorf("%w: incarnation: 13 characters of 0-9 a-v", ErrInvalidRequest)
+	case n.Incarnation != "":
+		if err := n.Incarnation.validate(); err != nil {
+			return err
+		}
 	}
 
 	for _, kind := range []string{shippingAddress, billingAddress} {

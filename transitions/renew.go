@@ -20,8 +20,6 @@ func (o *Orders) Renew(ctx context.Context, order *Order) (bool, error) {
 	renewed := order.life().renewed(NewIncarnation(o.clock.Now()), order.TransitionID)
 
 	u := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
-		If(equalsOrAbsent(incarnationAttribute, ":life", order.Incarnation == adoptedIncarnation)).
-		Bind(":life", dynamo.S(string(order.Incarnation))).
 		SetValue(incarnationAttribute, dynamo.S(string(renewed.incarnation))).
 		SetValue(livesAttribute, renewed.value())
 

@@ -85,6 +85,10 @@ type Request struct {
 	// refused with WrongState if the content was edited since. It is not part of the
 	// request's content: an applied request is Replayed whatever was edited later.
 	IfContent *int64 `json:"-"`
+	// Incarnation is the life of the order that the caller has seen, "" for any. An order in another life
+	// is not moved: the request is Superseded, unless the order goes on from that life (see [Orders.Renew])
+	// and has made the transition. It is not part of the request's content.
+	Incarnation Incarnation `json:"-"`
 	// Cause says why the transition is requested, and by whom. It is not part of the request's
 	// content.
 	Cause Cause `json:"cause,omitzero"`
@@ -115,6 +119,10 @@ func (r Request) Validate() error {
 		return fmt.Errorf("%w: ifMatch: not together with transitionId", ErrInvalidRequest)
 	case r.IfMatch != nil && (*r.IfMatch < 0 || *r.IfMatch >= maxTransitionID):
 		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, maxTransitionID-1)
+	case r.Incarnation != "" && r.Incarnation != adoptedIncarnation:
+		if err := r.Incarnation.validate(); err != nil {
+			return err
+		}
 	}
 
 	size := 0

@@ -232,11 +232,12 @@ func (o *Orders) condition(w *step, values image) string {
 		maps.Copy(values, o.versions.values)
 		bindTypes(values)
 
+		text := o.sources.anonymous[len(from)]
 		if named {
-			return o.sources.named[len(from)]
+			text = o.sources.named[len(from)]
 		}
 
-		return o.sources.anonymous[len(from)]
+		return text + inLife(w, values)
 	}
 
 	id := newerID
@@ -279,7 +280,16 @@ func (o *Orders) condition(w *step, values image) string {
 		text += " AND " + equalsOrAbsent("contentVersion", ":seenContent", *seen == 0)
 	}
 
-	return text
+	return text + inLife(w, values)
+}
+
+// inLife is the last part of the condition, for a caller that has seen a life of the order.
+func inLife(w *step, values image) string {
+	if w.request.Incarnation == "" {
+		return ""
+	}
+
+	return " AND " + isIn(w.request.Incarnation, values)
 }
 
 // unusedKey refuses a request id that the ring holds under any transitionId: a caller
@@ -318,7 +328,8 @@ func newSources(most int, versions string) (s sources) {
 	return s
 }
 
-// pinned is the condition that the order has neither moved nor been edited since it was read.
+// pinned is the condition that the order is in the life in which it was read, and has neither moved nor been
+// edited since.
 func pinned(base *Order, values image) string {
 	values[":from0"] = dynamo.S(string(base.State))
 	values[":previous"] = dynamo.N(int64(base.TransitionID))
@@ -330,8 +341,13 @@ func pinned(base *Order, values image) string {
 		values[":content"], content = base.item[contentVersionAttribute], contentVersionAttribute+" = :content"
 	}
 
+	life := isIn(base.Incarnation, values)
+	if base.Readable(incarnationAttribute) != nil {
+		values[":life"], life = base.item[incarnationAttribute], incarnationAttribute+" = :life"
+	}
+
 	return "orderState = :from0 AND " + equalsOrAbsent("transitionId", ":previous", base.TransitionID == 0) +
-		" AND " + content
+		" AND " + content + " AND " + life
 }
 
 // ifUnchanged adds the condition pinned to an update.

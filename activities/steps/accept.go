@@ -166,11 +166,12 @@ func (s *Steps) overtakenBefore(ctx context.Context, seen *transitions.Order, ca
 // failure OutOfStock. If the order was edited or moved in the meantime, refuseOrder returns its
 // position as the failure, and the execution goes on from there.
 func (s *Steps) refuseOrder(ctx context.Context, seen *transitions.Order, reason error) error {
-	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
-		OrderID:   seen.ID,
-		Event:     workflow.Cancel,
-		From:      s.cfg.Orders.Definition().Initial(),
-		RequestID: transitions.OutOfStockRequest,
+	result, err := applyInLife(ctx, s.cfg.Orders, transitions.Request{
+		OrderID:     seen.ID,
+		Event:       workflow.Cancel,
+		From:        s.cfg.Orders.Definition().Initial(),
+		RequestID:   transitions.OutOfStockRequest,
+		Incarnation: seen.Incarnation,
 		// An edit in the meantime may need less stock, so only the order with the lines of seen is canceled.
 		IfContent: &seen.ContentVersion,
 		Cause:     s.outOfStock(ctx, seen),

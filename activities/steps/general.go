@@ -168,16 +168,11 @@ type applyInput struct {
 
 // applyEvent applies an event and returns the order's position after the transition.
 func applyEvent(ctx context.Context, orders *transitions.Orders, in applyInput) (any, error) {
-	if in.Incarnation != "" {
-		if _, err := getOrder(ctx, orders, in.OrderID, in.Incarnation); err != nil {
-			return nil, err
-		}
-	}
-
-	result, err := orders.Apply(ctx, transitions.Request{
+	result, err := applyInLife(ctx, orders, transitions.Request{
 		OrderID:      in.OrderID,
 		Event:        in.Event,
 		TransitionID: in.TransitionID,
+		Incarnation:  in.Incarnation,
 		Cause:        causeOf(in.OrderID, "", ""),
 	})
 	switch {

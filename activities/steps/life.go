@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"context"
 	"fmt"
 
 	"ratchet/activities"
@@ -17,4 +18,15 @@ func checkLife(known transitions.Incarnation, order *transitions.Order) error {
 	}
 
 	return activities.Fail(NameOtherLife, fmt.Errorf("the execution brings on order %s in its life %s, and the order is in its life %s", order.ID, known, order.Incarnation))
+}
+
+// applyInLife applies a request to the life of the order that it names. The write compares the life, so an
+// order that was renewed or placed again since it was read is not moved.
+func applyInLife(ctx context.Context, orders *transitions.Orders, r transitions.Request) (transitions.Result, error) {
+	result, err := orders.Apply(ctx, r)
+	if err == nil && result.Order != nil {
+		err = checkLife(r.Incarnation, result.Order)
+	}
+
+	return result, err
 }

@@ -43,7 +43,7 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 
 		switch err := s.take(ctx, order); {
 		case errors.Is(err, payments.ErrDeclined), errors.Is(err, payments.ErrVoided):
-			return nil, s.failPayment(ctx, in, err)
+			return nil, s.failPayment(ctx, in, order.Incarnation, err)
 		case err != nil:
 			return nil, err
 		}
@@ -51,10 +51,11 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 
 	// The verdict says whether an earlier try of this execution made the transition (Replayed), or another
 	// caller did.
-	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
+	result, err := applyInLife(ctx, s.cfg.Orders, transitions.Request{
 		OrderID:      in.OrderID,
 		Event:        workflow.Pay,
 		TransitionID: in.TransitionID,
+		Incarnation:  order.Incarnation, // the life that was charged
 		RequestID:    transitions.PaidRequest,
 		IfContent:    &order.ContentVersion, // the total that was charged
 		Cause:        causeOf(in.OrderID, "", ""),
@@ -155,13 +156,14 @@ func (s *Steps) ask(ctx context.Context, n payments.NewPayment, capture bool) (p
 	return s.cfg.Payments.Charge(ctx, n)
 }
 
-// failPayment applies the transition that follows a declined payment, and returns the
+// failPayment applies the transition that follows a declined payment of the order's life, and returns the
 // failure.
-func (s *Steps) failPayment(ctx context.Context, in payInput, reason error) error {
-	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
+func (s *Steps) failPayment(ctx context.Context, in payInput, life transitions.Incarnation, reason error) error {
+	result, err := applyInLife(ctx, s.cfg.Orders, transitions.Request{
 		OrderID:      in.OrderID,
 		Event:        workflow.FailPayment,
 		TransitionID: in.TransitionID,
+		Incarnation:  life,
 		RequestID:    transitions.DeclinedRequest,
 		Cause:        notPaid(in.OrderID, reason),
 	})

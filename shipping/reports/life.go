@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,6 +46,15 @@ func isOf(r shipping.Report, order *transitions.Order) bool {
 	id, err := strconv.ParseInt(transition, 10, 64)
 
 	return ofOrder && err == nil && life == order.LifeAt(transitions.TransitionID(id))
+}
+
+// errRenewed says that a report is to be judged again, because the order that it was judged by lives another
+// life by now.
+var errRenewed = errors.New("the order was renewed or placed again meanwhile")
+
+// isSameLife reports whether the order, nil if it is gone, lives as it did when it was read.
+func isSameLife(read, order *transitions.Order) bool {
+	return order == nil || order.Incarnation == read.Incarnation
 }
 
 // parcelsShipment is the shipment in a report of ApplyParcels. It names the life, so that a report which

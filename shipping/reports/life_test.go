@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
@@ -126,6 +127,43 @@ func TestAReportNamesALife(t *testing.T) {
 
 		if effect, err := o.Receive(t.Context(), r); !errors.Is(err, shipping.ErrInvalidReport) {
 			t.Errorf("%s: %s, %v", shipment, effect, err)
+		}
+	}
+}
+
+// TestAReportIsJudgedAgainAfterARenewal: the order is renewed between the judgment of a report and the write.
+// The write refuses, and the carrier sends the report again.
+func TestAReportIsJudgedAgainAfterARenewal(t *testing.T) {
+	for name, r := range map[string]shipping.Report{"order": report("o-1", shipping.Shipped), "parcel": parcel("o-1", "a", shipping.Shipped, 1)} {
+		o := newOffice(t, nil)
+		o.order("o-1", workflow.Pay)
+		before, renewed := o.get("o-1"), false
+
+		o.wire.Before(func(c *embeddedtest.Call) error {
+			if renewed || !c.Is("UpdateItem") {
+				return nil
+			}
+			renewed = true
+
+			done, err := o.orders.Renew(o.t.Context(), before)
+			if err != nil || !done {
+				t.Error(done, err)
+			}
+
+			return err
+		})
+
+		if answer, err := o.Take(t.Context(), r); err == nil {
+			t.Errorf("%s: answer %d, although the order that was read has another life", name, answer)
+		}
+
+		if after := o.get("o-1"); after.TransitionID != before.TransitionID || after.HasParcel("a") {
+			t.Errorf("%s: the order is %s", name, after.State)
+		}
+
+		// The transition that booked the shipment was made in the life before, which the order continues.
+		if answer, err := o.Take(t.Context(), r); answer != shipping.Accepted || err != nil {
+			t.Errorf("%s: sent again: answer %d, %v", name, answer, err)
 		}
 	}
 }

@@ -50,12 +50,17 @@ func parcel(r shipping.Report, lines []shipping.Line) transitions.Parcel {
 
 // shipParcel adds the pieces of a parcel that has left to the order, and notes the parcel's lines.
 func (d *Receiver) shipParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
-	result, err := d.cfg.Orders.ShipParcel(ctx, parcel(r, r.Lines))
+	p := parcel(r, r.Lines)
+	p.Incarnation = order.Incarnation
+
+	result, err := d.cfg.Orders.ShipParcel(ctx, p)
 	switch {
 	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, transitions.ErrOrderFull):
 		return ruling{answer: shipping.Rejected, reason: err.Error()}, nil // every retry fails like this
 	case err != nil:
 		return ruling{}, err
+	case !isSameLife(order, result.Order):
+		return ruling{}, errRenewed
 	case result.Verdict.Done():
 		// Noted only after the order has taken the parcel: the lines of a refused parcel must not
 		// count.
@@ -103,14 +108,14 @@ func (d *Receiver) endParcel(ctx context.Context, order *transitions.Order, r sh
 	case r.Milestone == shipping.Delivered && (!complete || reached == shipping.Returned && !delivers):
 		return accepted, nil // other parcels are under way, or all parcels have come back by now
 	case r.Milestone == shipping.Delivered || reached == shipping.Returned:
-		return d.moveOrder(ctx, r)
+		return d.moveOrder(ctx, order, r)
 	case complete && delivers:
 		// The other parcels were delivered, and this one has come back instead. That delivers the order.
 		delivery := r
 		// Another id than the return's, so that the request is not taken for a repeat of the return.
 		delivery.ID, delivery.Milestone = r.ID+"/"+string(shipping.Delivered), shipping.Delivered
 
-		if rule, err := d.moveOrder(ctx, delivery); err != nil || rule != accepted {
+		if rule, err := d.moveOrder(ctx, order, delivery); err != nil || rule != accepted {
 			return rule, err
 		}
 	}
@@ -169,7 +174,7 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 		return err
 	}
 
-	rule, err := d.moveOrder(ctx, r)
+	rule, err := d.moveOrder(ctx, order, r)
 	if err != nil || rule.command == "" {
 		return err
 	}

@@ -69,7 +69,7 @@ func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) 
 		// A lost parcel moves no order, because the definition has no such state.
 		return accepted, d.recordLost(ctx, order, r)
 	case r.Parcel == "":
-		return d.moveOrder(ctx, r)
+		return d.moveOrder(ctx, order, r)
 	case r.Milestone == shipping.Shipped:
 		return d.shipParcel(ctx, order, r)
 	}
@@ -81,8 +81,8 @@ func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) 
 const otherLife = "the shipment is of another life of the order"
 
 // moveOrder makes the transitions of the report. If a report stands for two transitions, the request id
-// of the first one has its event at the end.
-func (d *Receiver) moveOrder(ctx context.Context, r shipping.Report) (ruling, error) {
+// of the first one has its event at the end. The order is moved in the life in which the report was judged.
+func (d *Receiver) moveOrder(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	all := moves[r.Milestone]
 
 	for i, m := range all {
@@ -92,13 +92,17 @@ func (d *Receiver) moveOrder(ctx context.Context, r shipping.Report) (ruling, er
 		}
 
 		result, err := d.cfg.Orders.Apply(ctx, transitions.Request{
-			OrderID:   transitions.OrderID(r.OrderID),
-			Event:     m.event,
-			RequestID: id,
-			Cause:     causeOf(r),
+			OrderID:     order.ID,
+			Event:       m.event,
+			RequestID:   id,
+			Incarnation: order.Incarnation,
+			Cause:       causeOf(r),
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return ruling{}, err
+		case !isSameLife(order, result.Order):
+			return ruling{}, errRenewed
 		}
 
 		// The order is already in a state that the report leads to. A person has moved it, the carrier has

@@ -31,6 +31,7 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 	}
 
 	// The money was given back to its own life. Another order that has the id by now has its own.
+	life := c.New.Incarnation
 	if !r.isFresh(c) {
 		switch _, order, err := r.present(ctx, c); {
 		case err != nil:
@@ -38,19 +39,24 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 		case order == nil:
 			r.cfg.Log.InfoContext(ctx, "a returned order was deleted", "order", c.New.ID)
 			return nil
+		default:
+			life = order.Incarnation
 		}
 	}
 
 	// A fixed request id, so that a repeat after a lost answer is replayed and moves nothing.
 	result, err := r.cfg.Orders.Apply(ctx, transitions.Request{
-		OrderID:   c.New.ID,
-		Event:     workflow.Refund,
-		RequestID: transitions.ReturnedRequest,
-		Cause:     transitions.Cause{Code: "returned", Text: "the goods are back", Actor: "reaction:refund", Source: "stream"},
+		OrderID:     c.New.ID,
+		Event:       workflow.Refund,
+		RequestID:   transitions.ReturnedRequest,
+		Incarnation: life,
+		Cause:       transitions.Cause{Code: "returned", Text: "the goods are back", Actor: "reaction:refund", Source: "stream"},
 	})
 	switch {
 	case err != nil:
 		return err
+	case result.Order != nil && result.Order.Incarnation != life:
+		return fmt.Errorf("order %s was renewed or placed again meanwhile", c.New.ID)
 	case result.Verdict == transitions.Conflict:
 		return streams.Permanent(fmt.Errorf("order %s is not moved to REFUNDED: the request id %s was used for something else", c.New.ID, transitions.ReturnedRequest))
 	case !result.Verdict.Done():
