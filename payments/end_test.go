@@ -152,6 +152,34 @@ func TestAWrongClockExpiresNoPaymentEarlyAndCapturesNoneLate(t *testing.T) {
 	}
 }
 
+// TestAPaymentThatIsNotDueByAClockThatWasSetBackIsNotReported: the clock is set back after the due rows were
+// read. The payment is left for the next sweep, and a person is not told of it.
+func TestAPaymentThatIsNotDueByAClockThatWasSetBackIsNotReported(t *testing.T) {
+	s := newSeller(t)
+	s.expires(t)
+	s.pass(48 * time.Hour)
+
+	first := true
+	s.faults.Before(func(c *embeddedtest.Call) error {
+		if first && c.Is("GetItem") {
+			first = false
+			s.pass(-48 * time.Hour)
+		}
+
+		return nil
+	})
+
+	if r, err := s.Recover(t.Context(), "", 10); err != nil || first || r.Expired != 0 || len(r.Left) != 0 {
+		t.Errorf("%+v, %v, set back: %t", r, err, !first)
+	}
+
+	s.pass(48 * time.Hour)
+
+	if r, err := s.Recover(t.Context(), "", 10); err != nil || r.Expired != 1 {
+		t.Errorf("after the end: %+v, %v", r, err)
+	}
+}
+
 // flaky carries out the first request without an answer, and refuses the later ones.
 type flaky struct {
 	*bank
