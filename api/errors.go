@@ -49,6 +49,7 @@ var domainErrors = []domainError{
 	{transitions.ErrUnreadable, http.StatusConflict, "order_unreadable", ""},
 	{transitions.ErrEvidenceGone, http.StatusConflict, "evidence_gone", "Nothing proves any more whether this request was applied. Nothing was done."},
 	{transitions.ErrJournalAhead, http.StatusConflict, "journal_ahead", "The journal has transitions that the order has not made. Nothing was done."},
+	{transitions.ErrJournalBroken, http.StatusConflict, "journal_broken", "The order and its journal do not fit together, so nothing proves whether the request was applied. Nothing was done."},
 	{transitions.ErrOutcomeUnknown, http.StatusServiceUnavailable, "outcome_unknown", "The outcome is unknown. Send the same request again to learn it."},
 	{transitions.ErrJournalBehind, http.StatusServiceUnavailable, "journal_behind", "The journal does not show yet whether the request was applied. Send it again later."},
 	{transitions.ErrContended, http.StatusServiceUnavailable, "contended", "Other requests changed the order during every attempt. Send the same request again."},
@@ -114,6 +115,7 @@ var domainErrors = []domainError{
 	{reports.ErrNoAttention, http.StatusConflict, "report_needs_nobody", "The report does not need a person, or not any more."},
 
 	// Transactions, after the packages that explain their own.
+	{txn.ErrItemSize, http.StatusConflict, "item_full", "Something that the request changes would be larger than DynamoDB's 400 KB. Nothing was changed."},
 	{txn.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", "The request is about more things than one transaction can change."},
 
 	// Signatures of callbacks.

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -46,9 +47,13 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 		return err
 	}
 
-	lines, err := checkReservation(order, lines, until, s.clock.Now())
+	lines, err := checkReservation(order, lines)
 	if err != nil {
 		return err
+	}
+
+	if err := checkEnd(until, s.clock.Now()); err != nil {
+		return cmp.Or(s.reservedBefore(ctx, order), err)
 	}
 
 	base := digest(lines)
@@ -83,18 +88,33 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 	return txn.ErrContended
 }
 
-// checkReservation validates the arguments of a reservation and returns one line per SKU.
-func checkReservation(order string, lines []Line, until, now time.Time) ([]Line, error) {
+// checkReservation validates the order and the lines of a reservation and returns one line per SKU.
+func checkReservation(order string, lines []Line) ([]Line, error) {
 	lines, err := checkLines(lines)
 	if err == nil {
 		err = checkOrder(order)
 	}
 
-	if err == nil && !until.IsZero() && !until.After(now) {
-		err = fmt.Errorf("%w: expiresAt %s: must be in the future", ErrInvalid, until.UTC().Format(time.RFC3339))
+	return lines, err
+}
+
+func checkEnd(until, now time.Time) error {
+	if !until.IsZero() && !until.After(now) {
+		return fmt.Errorf("%w: expiresAt %s: must be in the future", ErrInvalid, until.UTC().Format(time.RFC3339))
 	}
 
-	return lines, err
+	return nil
+}
+
+// reservedBefore returns what has become of the order's reservation, for a repeat that comes after its end, and
+// nil if there is none.
+func (s *Stock) reservedBefore(ctx context.Context, order string) error {
+	r, err := s.read(ctx, order)
+	if err != nil || r.Status == "" {
+		return err
+	}
+
+	return r.refuseLines(0, s.clock.Now())
 }
 
 // extend gives the reservation that was seen a later end, or none if until is zero. It

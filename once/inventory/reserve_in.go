@@ -17,7 +17,11 @@ import (
 // lines before, and with ErrExpired if its reservation has expired: the parts cannot extend or
 // replace a reservation. Call ReserveUntil then.
 func (s *Stock) ReserveIn(order string, lines []Line, until time.Time) (func(*txn.Transaction), error) {
-	lines, err := checkReservation(order, lines, until, s.clock.Now())
+	lines, err := checkReservation(order, lines)
+	if err == nil {
+		err = checkEnd(until, s.clock.Now())
+	}
+
 	if err != nil {
 		return nil, fmt.Errorf("reserve for order %s: %w", order, err)
 	}

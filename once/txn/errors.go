@@ -46,8 +46,11 @@ func Retryable(err error) bool {
 	return errors.Is(err, ErrContended) || errors.Is(err, ErrThrottled) || errors.Is(err, ErrUnknown)
 }
 
+// ErrItemSize is the kind of an [ItemSizeError].
+var ErrItemSize = errors.New("the item would have more than 400 KB")
+
 // ItemSizeError means that an update would make its item larger than 400 KB. Nothing was written. A put of
-// such an item is [ErrInvalid].
+// such an item is [ErrInvalid]. It is an [ErrItemSize].
 type ItemSizeError struct {
 	// Part is the name of the part with the update.
 	Part string
@@ -56,6 +59,9 @@ type ItemSizeError struct {
 func (e *ItemSizeError) Error() string {
 	return fmt.Sprintf("%s: the item would have more than %d bytes", e.Part, maxItem)
 }
+
+// Unwrap returns ErrItemSize.
+func (e *ItemSizeError) Unwrap() error { return ErrItemSize }
 
 // Failure is one part whose condition failed.
 type Failure struct {

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// answeredElsewhere are errors of the packages that routes call which need no row of domainErrors, with the
+// reason.
+var answeredElsewhere = map[string]string{
+	"once.ErrInProgress":              "the routes of claims answer with what is known of the other caller",
+	"once.ErrKeyExpired":              "needs Config.KeyLifetime, which the API does not set",
+	"once.ErrAmbiguous":               "a mark that handlers set for claims, see withEffect",
+	"once.ErrCorrupt":                 "a damaged record is a failure of the server",
+	"ledger.ErrTooManyShards":         "it is an ErrInvalid",
+	"ledger.ErrCorrupt":               "a damaged record is a failure of the server",
+	"inventory.ErrReserved":           "only for parts of a transaction; the routes write none of them",
+	"txn.ErrContended":                "txn.Retryable: 503 with Retry-After",
+	"txn.ErrThrottled":                "txn.Retryable: 503 with Retry-After",
+	"txn.ErrUnknown":                  "txn.Retryable: 503 with Retry-After",
+	"txn.ErrMarker":                   "the packages that set a marker answer it",
+	"txn.ErrCondition":                "the packages that set a condition answer it",
+	"txn.ErrTokenUsed":                "a bug of ours",
+	"transitions.ErrNotEnded":         "of erasure, which has no route",
+	"transitions.ErrNotSent":          "of ApplyMany, which no route calls",
+	"transitions.ErrNothingToRestore": "of Restore, which has no route",
+	"notify.ErrGone":                  "the answer of an endpoint, kept in its delivery",
+	"notify.ErrRejected":              "the answer of an endpoint, kept in its delivery",
+	"notify.ErrRecipient":             "the answer of an endpoint, kept in its delivery",
+	"notify.ErrSkipped":               "the end of a delivery",
+	"reports.ErrReportsWait":          "of erasure, which has no route",
+	"audit.ErrEnded":                  "of the log's own use",
+}
+
+// TestEveryErrorOfADomainHasAnAnswer reads the packages that routes call: each exported error has a row of
+// domainErrors, or a reason why it needs none.
+func TestEveryErrorOfADomainHasAnAnswer(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, left := string(text), maps.Clone(answeredElsewhere)
+
+	for _, dir := range []string{"transitions", "once", "once/actions", "once/inventory", "once/ledger", "once/txn", "payments", "notify", "shipping/reports", "operate/audit"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			for _, e := range errorsOf(file) {
+				e = filepath.Base(dir) + "." + e
+				row := regexp.MustCompile(`\{` + regexp.QuoteMeta(e) + `\b`).MatchString(known)
+
+				delete(left, e)
+
+				if _, reason := answeredElsewhere[e]; row == reason {
+					t.Errorf("%s: has a row of domainErrors: %t, and a reason for none: %t", e, row, reason)
+				}
+			}
+		}
+	}
+
+	for e := range left {
+		t.Errorf("%s: a reason for an error that does not exist", e)
+	}
+}
+
+// errorsOf lists the exported error values of a file.
+func errorsOf(file *ast.File) (names []string) {
+	for _, d := range file.Decls {
+		general, ok := d.(*ast.GenDecl)
+		if !ok || general.Tok != token.VAR {
+			continue
+		}
+
+		for _, s := range general.Specs {
+			for _, name := range s.(*ast.ValueSpec).Names {
+				if strings.HasPrefix(name.Name, "Err") {
+					names = append(names, name.Name)
+				}
+			}
+		}
+	}
+
+	return names
+}
