@@ -38,7 +38,7 @@
 // # Caveats
 //
 // All limits apply per process. Without Config.Lists, listing orders scans the table: that is
-// meant for people, not for frequent calls. If-Match compares only the part of the ETag with
-// which the request can conflict: the transitionId for a transition, the contentVersion for an
-// edit.
+// meant for people, not for frequent calls. If-Match compares only the parts of the ETag with
+// which the request can conflict: the incarnation, and the transitionId for a transition or the
+// contentVersion for an edit.
 package api

@@ -197,8 +197,8 @@ func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*ord
 // edit returns an edit with its order, key, condition and cause.
 func (c caller) edit(ctx context.Context, id string, k input.Keyed, condition input.Conditional, why *newCause) transitions.Edit {
 	e := transitions.Edit{OrderID: c.tenant.orderID(id), EventID: transitions.RequestID(k.Key), Cause: c.cause(ctx, why)}
-	if _, content, conditional := condition.Seen(); conditional {
-		e.IfMatch = &content
+	if seen, conditional := condition.Seen(); conditional {
+		e.IfMatch, e.Incarnation = &seen.ContentVersion, transitions.Incarnation(seen.Incarnation)
 	}
 
 	return e

@@ -12,9 +12,9 @@ const (
 	ifMatch        = "If-Match"
 )
 
-// etag identifies a version of an order by its transitionId and contentVersion.
+// etag identifies a version of an order by its transitionId, contentVersion and incarnation.
 func etag(o *transitions.Order) string {
-	return fmt.Sprintf(`"t%d.c%d"`, o.TransitionID, o.ContentVersion)
+	return fmt.Sprintf(`"t%d.c%d.%s"`, o.TransitionID, o.ContentVersion, o.Incarnation)
 }
 
 // orderChanged is the problem of a request whose If-Match names an older version.

@@ -87,11 +87,12 @@ func FuzzCursors(f *testing.F) {
 // FuzzTags checks that only ETags in the form of this API are read.
 func FuzzTags(f *testing.F) {
 	f.Add(`"t1.c0"`)
+	f.Add(`"t1.c0.0123456789abc"`)
 	f.Add(`W/"t1.c0"`)
 	f.Fuzz(func(t *testing.T, text string) {
-		transition, content, conditional := input.Conditional{IfMatch: text}.Seen()
-		if conditional && (transition < 0 || content < 0 || !strings.HasPrefix(text, `"t`)) {
-			t.Fatalf("%q is read as %d, %d", text, transition, content)
+		seen, conditional := input.Conditional{IfMatch: text}.Seen()
+		if conditional && (seen.TransitionID < 0 || seen.ContentVersion < 0 || !strings.HasPrefix(text, `"t`)) {
+			t.Fatalf("%q is read as %+v", text, seen)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func TestCreateOrderIsIdempotentByKey(t *testing.T) {
 		t.Errorf("first %s\nrepeat %s", first.text, again.text)
 	}
 
-	if first.Header.Get("Location") != "/v1/orders/"+first.field("orderId") || first.Header.Get("ETag") != `"t1.c0"` {
+	if first.Header.Get("Location") != "/v1/orders/"+first.field("orderId") || !strings.HasPrefix(first.Header.Get("ETag"), `"t1.c0.`) {
 		t.Errorf("headers %v", first.Header)
 	}
 	s.want(s.ask("POST", "/v1/orders", `{"total":{"amount":1,"currency":"EUR"}}`, "Idempotency-Key", "k1"), http.StatusConflict, "idempotency_key_reused")
@@ -51,7 +51,7 @@ func TestEveryVerdictHasItsStatus(t *testing.T) {
 	}
 
 	a := s.want(move("pay", `{"event":"pay"}`), http.StatusOK, "")
-	if a.field("verdict") != "Applied" || a.field("transition", "transitionId") != "2" || a.field("order", "state") != "PAYMENT_RECEIVED" || a.Header.Get("ETag") != `"t2.c0"` {
+	if a.field("verdict") != "Applied" || a.field("transition", "transitionId") != "2" || a.field("order", "state") != "PAYMENT_RECEIVED" || !strings.HasPrefix(a.Header.Get("ETag"), `"t2.c0.`) {
 		t.Errorf("applied: %s, %v", a.text, a.Header)
 	}
 
@@ -85,6 +85,10 @@ func TestIfMatchOfATransition(t *testing.T) {
 	s := newAPIServer(t, dev)
 	tag := s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "").Header.Get("ETag")
 	path := "/v1/orders/o-1/transitions"
+	// The order that had the id before was at the same transition.
+	s.want(s.ask("POST", path, `{"event":"hold"}`, "Idempotency-Key", "of-another-life", "If-Match", `"t1.c0.0000000000001"`), http.StatusPreconditionFailed, "superseded")
+	s.want(s.ask("PUT", "/v1/orders/o-1/addresses/shipping", `{"city":"Bern"}`, "Idempotency-Key", "of-another-life", "If-Match", `"t1.c0.0000000000001"`),
+		http.StatusPreconditionFailed, "superseded")
 	s.want(s.ask("POST", path, `{"event":"hold"}`, "Idempotency-Key", "a", "If-Match", tag), http.StatusOK, "")
 	a := s.want(s.ask("POST", path, `{"event":"release"}`, "Idempotency-Key", "b", "If-Match", tag), http.StatusPreconditionFailed, "superseded")
 	s.want(s.ask("POST", path, `{"event":"release"}`, "Idempotency-Key", "b", "If-Match", a.Header.Get("ETag")), http.StatusOK, "")
@@ -92,7 +96,7 @@ func TestIfMatchOfATransition(t *testing.T) {
 	s.want(s.ask("POST", path, `{"event":"pay"}`, "Idempotency-Key", "c", "If-Match", "*"), http.StatusOK, "")
 	s.want(s.ask("POST", path, `{"event":"pay","transitionId":9}`, "Idempotency-Key", "d", "If-Match", tag), http.StatusUnprocessableEntity, "invalid_request")
 
-	for _, bad := range []string{`t1.c0`, `W/"t1.c0"`, `"t1.c0", "t2.c0"`, `"1"`, `"t99999999999999999999.c0"`} {
+	for _, bad := range []string{`t1.c0`, `W/"t1.c0"`, `"t1.c0", "t2.c0"`, `"t1.c0.1"`, `"1"`, `"t99999999999999999999.c0"`} {
 		s.want(s.ask("POST", path, `{"event":"ship"}`, "Idempotency-Key", "e", "If-Match", bad), http.StatusUnprocessableEntity, "invalid_request")
 	}
 }
@@ -138,7 +142,7 @@ func TestEditsAreIdempotentByKey(t *testing.T) {
 	}
 
 	a := s.want(add("Idempotency-Key", "a", "If-Match", `"t1.c0"`), http.StatusOK, "")
-	if a.field("total", "amount") != "2800" || a.Header.Get("ETag") != `"t1.c1"` {
+	if a.field("total", "amount") != "2800" || !strings.HasPrefix(a.Header.Get("ETag"), `"t1.c1.`) {
 		t.Errorf("%s", a.text)
 	}
 

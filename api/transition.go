@@ -160,8 +160,8 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 		Values:       in.Body.Values,
 		Cause:        c.cause(ctx, in.Body.Cause),
 	}
-	if seen, _, conditional := in.Seen(); conditional {
-		r.IfMatch = (*transitions.TransitionID)(&seen)
+	if seen, conditional := in.Seen(); conditional {
+		r.IfMatch, r.Incarnation = (*transitions.TransitionID)(&seen.TransitionID), transitions.Incarnation(seen.Incarnation)
 	}
 
 	if r.IfMatch != nil && r.TransitionID != 0 {

@@ -50,6 +50,11 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 		d.requireVersion(*seen)
 	}
 
+	// An attribute of another program names no life.
+	if life := w.edit.Incarnation; life != "" && (base == nil || base.Readable(incarnationAttribute) == nil) {
+		d.If(equalsOrAbsent(incarnationAttribute, d.Value(dynamo.S(string(life))), life == adoptedIncarnation))
+	}
+
 	d.requireOwn("contentVersion", "N")
 	d.requireOwn(processedEvents, "M")
 	// An order that was never edited lacks the attribute. The trace gets the same expression, because

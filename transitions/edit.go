@@ -20,6 +20,8 @@ type Edit struct {
 	// IfMatch is the contentVersion that the caller has seen. The edit is Superseded if
 	// the content has changed since. Nil: any version.
 	IfMatch *int64 `json:"ifMatch,omitempty"`
+	// Incarnation is the life of the order that the caller has seen, "" for any; see [Request].
+	Incarnation Incarnation `json:"-"`
 	// Seen is the order as the caller read it or as an earlier edit returned it. With it,
 	// ChangeItem and RemoveItem need no read. An outdated order costs one more write but
 	// never changes the answer. Optional.
@@ -126,6 +128,10 @@ func (e Edit) validate() error {
 		return err
 	}
 
+	if err := e.Incarnation.validateSeen(); err != nil {
+		return err
+	}
+
 	switch {
 	case !requestIDRule.holds(string(e.EventID)):
 		return fmt.Errorf("%w: eventId: 1 to 255 printable ASCII characters", ErrInvalidRequest)
@@ -187,7 +193,7 @@ func (o *Orders) newEdit(e Edit, kind editKind, c change) *edition {
 // seen is what is known of the order at first: what the caller has seen, which may be outdated. It may plan
 // a write, but not decide the answer.
 func (p *edition) seen() sight {
-	s := sight{id: p.edit.OrderID}
+	s := sight{id: p.edit.OrderID, life: p.edit.Incarnation}
 	if seen := p.edit.Seen; seen != nil {
 		// If the edit was made already, the answer needs the order as it is now.
 		if _, made := seen.evidenceOfEdit(p.edit.EventID.digest()); !made {
@@ -248,6 +254,11 @@ func (p *edition) judge(order *Order) decision {
 		return decision{result: Result{Verdict: NotFound}}
 	}
 
+	life := p.edit.Incarnation
+	if life != "" && !order.lived(life) {
+		return decision{result: Result{Verdict: Superseded, Order: order}}
+	}
+
 	// This is checked before the state and the definition: a repeated edit is Replayed even after payment.
 	if done, found := order.evidenceOfEdit(p.edit.EventID.digest()); found {
 		result := Result{Verdict: Replayed, ContentVersion: done.version, Order: order}
@@ -270,6 +281,8 @@ func (p *edition) judge(order *Order) decision {
 	}
 
 	switch seen := p.edit.IfMatch; {
+	case life != "" && life != order.Incarnation:
+		return decision{result: Result{Verdict: Superseded, Order: order}}
 	case !slices.Contains(p.orders.editable, order.State):
 		return decision{result: Result{Verdict: WrongState, Order: order, Expected: p.orders.Editable()}}
 	case seen != nil && order.ContentVersion > *seen:

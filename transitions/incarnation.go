@@ -43,6 +43,15 @@ func (i Incarnation) validate() error {
 	return nil
 }
 
+// validateSeen is validate for a life that a caller may have seen.
+func (i Incarnation) validateSeen() error {
+	if i == "" || i == adoptedIncarnation {
+		return nil
+	}
+
+	return i.validate()
+}
+
 // lived reports whether the order is in the life, or goes on from it.
 func (o *Order) lived(i Incarnation) bool {
 	return i == o.Incarnation || slices.ContainsFunc(o.earlier, func(s span) bool { return s.incarnation == i })

@@ -54,10 +54,8 @@ func (p Parcel) Validate() error {
 		return fmt.Errorf("%w: lines: %d, 1 to %d", ErrInvalidRequest, len(p.Lines), maxParcelLines)
 	}
 
-	if p.Incarnation != "" && p.Incarnation != adoptedIncarnation {
-		if err := p.Incarnation.validate(); err != nil {
-			return err
-		}
+	if err := p.Incarnation.validateSeen(); err != nil {
+		return err
 	}
 
 	seen := map[string]bool{}

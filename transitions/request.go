@@ -119,10 +119,10 @@ func (r Request) Validate() error {
 		return fmt.Errorf("%w: ifMatch: not together with transitionId", ErrInvalidRequest)
 	case r.IfMatch != nil && (*r.IfMatch < 0 || *r.IfMatch >= maxTransitionID):
 		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, maxTransitionID-1)
-	case r.Incarnation != "" && r.Incarnation != adoptedIncarnation:
-		if err := r.Incarnation.validate(); err != nil {
-			return err
-		}
+	}
+
+	if err := r.Incarnation.validateSeen(); err != nil {
+		return err
 	}
 
 	size := 0

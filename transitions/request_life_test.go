@@ -47,7 +47,7 @@ func changesOfLife(t testing.TB, s *orders) map[string]func() {
 }
 
 // TestARequestMovesOnlyTheLifeThatItsCallerHasSeen: the order comes to another life before the request is
-// sent, or between the request's read and its write. Neither a transition nor a parcel is taken.
+// sent, or between the request's read and its write. No transition, edit or parcel is taken.
 func TestARequestMovesOnlyTheLifeThatItsCallerHasSeen(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		for name := range changesOfLife(t, nil) {
@@ -60,6 +60,9 @@ func TestARequestMovesOnlyTheLifeThatItsCallerHasSeen(t *testing.T) {
 				},
 				"if unedited": func(s *orders, life transitions.Incarnation) (transitions.Result, error) {
 					return s.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: workflow.Pay, RequestID: "r", IfContent: new(int64), Incarnation: life})
+				},
+				"edit": func(s *orders, life transitions.Incarnation) (transitions.Result, error) {
+					return s.AddNote(t.Context(), transitions.Edit{OrderID: "o-1", EventID: "e", Incarnation: life}, transitions.Note{Text: "hello"})
 				},
 				"parcel": func(s *orders, life transitions.Incarnation) (transitions.Result, error) {
 					return s.ShipParcel(t.Context(), transitions.Parcel{OrderID: "o-1", ID: "p", Lines: []transitions.ParcelLine{{SKU: "mug", Quantity: 1}}, Incarnation: life})
@@ -96,7 +99,7 @@ func TestARequestMovesOnlyTheLifeThatItsCallerHasSeen(t *testing.T) {
 					}
 
 					result, err := request(s, life)
-					if err != nil || result.Verdict != transitions.Superseded || result.Order.Incarnation == life || result.Order.TransitionID != seen.TransitionID {
+					if err != nil || result.Verdict != transitions.Superseded || result.Order.Incarnation == life || result.Order.TransitionID != seen.TransitionID || result.Order.ContentVersion != 0 {
 						t.Errorf("%s, %s, late %t: %+v, %v", kind, name, late, result, err)
 					}
 					s.Wire.Before(nil)

@@ -98,22 +98,29 @@ type Keyed struct {
 
 // Conditional is the header of a request that depends on the version its sender has seen.
 type Conditional struct {
-	IfMatch string `header:"If-Match" minLength:"1" maxLength:"64" pattern:"^([*]|\"t[0-9]{1,15}[.]c[0-9]{1,15}\")$" doc:"The ETag of the order as the sender has seen it. The answer is 412 if the order has changed since."`
+	IfMatch string `header:"If-Match" minLength:"1" maxLength:"64" pattern:"^([*]|\"t[0-9]{1,15}[.]c[0-9]{1,15}([.](0|[0-9a-v]{13}))?\")$" doc:"The ETag of the order as the sender has seen it. The answer is 412 if the order has changed since. The last part, the incarnation, may be left out; then an order that was placed again under the id is not told from the former one."`
 }
 
-var tag = regexp.MustCompile(`^"t([0-9]{1,15})[.]c([0-9]{1,15})"$`)
+var tag = regexp.MustCompile(`^"t([0-9]{1,15})[.]c([0-9]{1,15})(?:[.](0|[0-9a-v]{13}))?"$`)
 
-// Seen returns the two numbers of the ETag, the transitionId and the contentVersion. It
-// reports false if the request is unconditional: the header is absent, or is "*".
-func (c Conditional) Seen() (transition, content int64, conditional bool) {
+// Version is what an ETag says of an order. Incarnation is "" if the ETag does not name it.
+type Version struct {
+	TransitionID, ContentVersion int64
+	Incarnation                  string
+}
+
+// Seen returns the version in the ETag. It reports false if the request is unconditional: the header is
+// absent, or is "*".
+func (c Conditional) Seen() (v Version, conditional bool) {
 	// "*" matches every version, like no header.
 	parts := tag.FindStringSubmatch(c.IfMatch)
 	if parts == nil {
-		return 0, 0, false // the schema refuses all other values
+		return v, false // the schema refuses all other values
 	}
 
-	transition, _ = strconv.ParseInt(parts[1], 10, 64) // at most 15 digits
-	content, _ = strconv.ParseInt(parts[2], 10, 64)
+	v.TransitionID, _ = strconv.ParseInt(parts[1], 10, 64) // at most 15 digits
+	v.ContentVersion, _ = strconv.ParseInt(parts[2], 10, 64)
+	v.Incarnation = parts[3]
 
-	return transition, content, true
+	return v, true
 }
