@@ -142,7 +142,7 @@ func TestALostRecordEndsItsBatch(t *testing.T) {
 		lose(ErrLeaseLost)
 		calls.Wait()
 
-		if isNotYet(results[0]) || !errors.Is(results[0], context.Canceled) || !isNotYet(results[1]) {
+		if IsNotYet(results[0]) || !errors.Is(results[0], context.Canceled) || !IsNotYet(results[1]) {
 			t.Errorf("results %v", results)
 		}
 	})

@@ -60,7 +60,7 @@ func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error
 			w.cfg.Log.Warn("a closed shard has no children", "shard", w.id)
 			return childless, nil
 		case err != nil && ctx.Err() == nil:
-			w.cfg.Events.fault("DescribeStream", w.id, err)
+			w.cfg.Events.Fault("DescribeStream", w.id, err)
 		}
 
 		if !childBackoff.Wait(ctx, try) {

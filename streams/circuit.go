@@ -33,10 +33,10 @@ type circuit struct {
 }
 
 func newCircuit(h *Handler) *circuit {
-	pause := min(h.Retry.backoff().Max, circuitMaxPause)
+	pause := min(backoffOf(h.Retry).Max, circuitMaxPause)
 
 	return &circuit{
-		backoff: worker.Backoff{Base: min(h.Retry.backoff().Base, pause), Max: pause},
+		backoff: worker.Backoff{Base: min(backoffOf(h.Retry).Base, pause), Max: pause},
 		timeout: h.Timeout,
 		failed:  map[string]struct{}{},
 	}

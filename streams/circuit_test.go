@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheCircuitOpensForSeveralItemsAndAdmitsOneProbe(t *testing.T) {
-	h := Handler{Retry: Retry{Base: time.Second, Max: time.Hour}.or(defaultRetry), Timeout: time.Minute}
+	h := Handler{Retry: orRetry(Retry{Base: time.Second, Max: time.Hour}, defaultRetry), Timeout: time.Minute}
 	c := newCircuit(&h)
 	now := time.Now()
 

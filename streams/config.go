@@ -294,7 +294,7 @@ func (c Config) withDefaults() Config {
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
 	c.checkpointEvery = cmp.Or(c.checkpointEvery, time.Second)
 	c.discoverEvery = cmp.Or(c.discoverEvery, time.Minute)
-	c.Retry = c.Retry.or(defaultRetry)
+	c.Retry = orRetry(c.Retry, defaultRetry)
 	c.parkAfter = cmp.Or(c.parkAfter, 5*time.Second)
 	c.holdBack = cmp.Or(c.holdBack, 30*time.Second)
 	c.handlerTimeout = cmp.Or(c.handlerTimeout, defaultHandlerTimeout)
@@ -307,6 +307,8 @@ func (c Config) withDefaults() Config {
 		c.Handlers[i].Concurrency = cmp.Or(c.Handlers[i].Concurrency, c.Concurrency)
 	}
 
+	c.Events = c.Events.withDefaults()
+
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -318,7 +320,7 @@ func handlersWithDefaults(handlers []Handler, retry Retry, timeout time.Duration
 	out := make([]Handler, len(handlers))
 	for i, h := range handlers {
 		h.Retry.Attempts = cmp.Or(h.Attempts, h.Retry.Attempts)
-		h.Retry = h.Retry.or(retry)
+		h.Retry = orRetry(h.Retry, retry)
 		h.Attempts = h.Retry.Attempts
 		h.Timeout = cmp.Or(h.Timeout, timeout)
 

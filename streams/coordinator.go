@@ -58,7 +58,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 		held:         map[string]*shardWorker{},
 	}
 	c.alive = newLiveness(table, p.cfg.Owner, p.cfg.LeaseDuration, func(err error) {
-		p.cfg.Events.fault("UpdateItem", "", err)
+		p.cfg.Events.Fault("UpdateItem", "", err)
 	})
 	c.discovery = newDiscovery(c, start)
 
@@ -128,7 +128,7 @@ func (c *coordinator) begin(ctx context.Context) error {
 			return err
 		}
 		c.poller.setHealth(err)
-		c.cfg.Events.fault("Leases", "", err)
+		c.cfg.Events.Fault("Leases", "", err)
 
 		// These tries do not count. They end, because confirmOver bounds the time until it is known
 		// whether the stream exists.
@@ -240,7 +240,7 @@ func (c *coordinator) requestLeases(ctx context.Context, leases []*observedLease
 		requests.Go(func() error {
 			stored, err := c.table.requestHandOver(ctx, lease.Lease, c.cfg.Owner)
 			if stored {
-				c.cfg.Events.lease(LeaseEvent{Shard: lease.Shard, Change: LeaseRequested, Epoch: lease.Epoch})
+				c.cfg.Events.Lease(LeaseEvent{Shard: lease.Shard, Change: LeaseRequested, Epoch: lease.Epoch})
 			}
 
 			return err

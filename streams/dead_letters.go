@@ -166,7 +166,7 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 	if err := d.claim(ctx, h, id); err != nil {
 		return err
 	}
-	handleErr := h.call(ctx, nil, record)
+	handleErr := doCall(ctx, nil, &h, record)
 
 	// The result is stored even if ctx ended during the call.
 	ctx = context.WithoutCancel(ctx)

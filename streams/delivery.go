@@ -58,7 +58,7 @@ func (s *laneScheduler) runStep(l *lane) {
 
 	case d.giveUp:
 		err := s.storeDeadLetter(l.shard, h, d)
-		s.finishStep(l, d, err == nil, h.Retry.backoff().Delay(d.storeErr))
+		s.finishStep(l, d, err == nil, backoffOf(h.Retry).Delay(d.storeErr))
 
 	case d.park || (!s.waiting.empty() && s.waiting.has(l.waitingItem())):
 		done, pause := s.park(l, h, d)
@@ -110,7 +110,7 @@ func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool,
 	d.attempts++
 
 	r := d.recordFor(h, l.shard)
-	r.Late = r.isLate(s.cfg.clock, s.cfg.lateAfter)
+	r.Late = isLate(r, s.cfg.clock, s.cfg.lateAfter)
 	err = s.callHandler(l.shard, h, r)
 	s.noteResult(l.shard, l.handler, l.key, err)
 
@@ -127,8 +127,8 @@ func (s *laneScheduler) callHandler(shard *shardLanes, h *Handler, r Record) err
 		return ErrLeaseLost
 	}
 
-	err := h.call(shard.work, s.cfg.clock, r)
-	s.cfg.Events.handled(Handled{Record: r, Took: time.Since(began), Err: err})
+	err := doCall(shard.work, s.cfg.clock, h, r)
+	s.cfg.Events.Handled(Handled{Record: r, Took: time.Since(began), Err: err})
 
 	if errors.Is(err, ErrSkipped) && shard.work.Err() == nil {
 		s.cfg.Log.Info("a record needs no handling any more", "handler", r.Handler, "item", itemKey(r), "err", err)
@@ -149,7 +149,7 @@ func (s *laneScheduler) noteResult(shard *shardLanes, handler int, item string, 
 	c, name := s.circuits[handler], s.cfg.Handlers[handler].Name
 
 	switch {
-	case interrupted(shard, err), isNotYet(err):
+	case interrupted(shard, err), IsNotYet(err):
 		c.undecided(time.Now())
 	case err == nil, IsPermanent(err):
 		if c.succeeded() {
@@ -185,11 +185,11 @@ func (s *laneScheduler) pauseAfter(shard *shardLanes, h *Handler, d *delivery, e
 		d.attempts--
 		return h.Retry.Base
 
-	case isNotYet(err):
+	case IsNotYet(err):
 		d.attempts--
 		d.waits++
 
-		return s.pauseOrPark(d, now, min(h.Retry.backoff().Delay(d.waits), notYetMax), err)
+		return s.pauseOrPark(d, now, min(backoffOf(h.Retry).Delay(d.waits), notYetMax), err)
 	}
 
 	if d.since.IsZero() {
@@ -197,8 +197,8 @@ func (s *laneScheduler) pauseAfter(shard *shardLanes, h *Handler, d *delivery, e
 	}
 	d.err = err
 
-	pause := h.Retry.pause(d.attempts, err)
-	d.giveUp = IsPermanent(err) || h.Retry.exhausted(d.attempts, d.since, now.Add(pause))
+	pause := retryPause(h.Retry, d.attempts, err)
+	d.giveUp = IsPermanent(err) || exhausted(h.Retry, d.attempts, d.since, now.Add(pause))
 
 	if d.giveUp {
 		return 0
@@ -233,7 +233,7 @@ func (s *laneScheduler) noteRetry(r Record, err error, next time.Time, parked bo
 		s.cfg.Log.Debug("handling a record failed; retrying", "handler", r.Handler,
 			"item", itemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
 	}
-	s.cfg.Events.retrying(Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
+	s.cfg.Events.Retrying(Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
 }
 
 // park stores the record in the retry queue: in a new row, or behind the waiting records of its
@@ -297,13 +297,13 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 // queueFault notes a failed call to the retry queue and returns the pause before the next one.
 func (s *laneScheduler) queueFault(h *Handler, d *delivery, r Record, op string, err error) time.Duration {
 	d.storeErr++
-	s.cfg.Events.fault(op, r.ShardID, err)
+	s.cfg.Events.Fault(op, r.ShardID, err)
 
 	if s.log.Allow() {
 		s.cfg.Log.Error("a call to the retry queue failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
 	}
 
-	return h.Retry.backoff().Delay(d.storeErr)
+	return backoffOf(h.Retry).Delay(d.storeErr)
 }
 
 // storeDeadLetter stores the record as a dead letter. The record is finished only when this write
@@ -315,7 +315,7 @@ func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *Handler, d *delive
 	r := d.recordFor(h, shard)
 	if err := s.deadLetters.store(ctx, r, d.err, shard.lease.check()); err != nil {
 		d.storeErr++
-		s.cfg.Events.fault("TransactWriteItems", r.ShardID, err)
+		s.cfg.Events.Fault("TransactWriteItems", r.ShardID, err)
 
 		if s.log.Allow() {
 			s.cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
@@ -331,5 +331,5 @@ func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *Handler, d *delive
 func (s *laneScheduler) noteDeadLetter(r Record, err error) {
 	s.cfg.Log.Warn("record became a dead letter", "handler", r.Handler, "item", itemKey(r), "shard", r.ShardID,
 		"sequence", r.SequenceNumber, "attempts", r.Attempt, "err", err)
-	s.cfg.Events.deadLetter(r, r.Attempt, err)
+	s.cfg.Events.DeadLetter(r, r.Attempt, err)
 }

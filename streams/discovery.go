@@ -99,7 +99,7 @@ func (d *discovery) run(ctx context.Context) error {
 		}
 
 		if err != nil && ctx.Err() == nil {
-			d.cfg.Events.fault("DescribeStream", "", err)
+			d.cfg.Events.Fault("DescribeStream", "", err)
 			pause = discoveryRetry
 		}
 	}

@@ -84,7 +84,8 @@ func NotYet(err error) error {
 	return &notYetError{err}
 }
 
-func isNotYet(err error) bool {
+// IsNotYet reports whether err, or an error that it wraps, came from NotYet.
+func IsNotYet(err error) bool {
 	_, is := errors.AsType[*notYetError](err)
 	return is
 }

@@ -85,44 +85,28 @@ type Lag struct {
 	CaughtUp bool
 }
 
-func (e *Events) page(p Page) {
-	if e.Page != nil {
-		e.Page(p)
+// withDefaults returns the hooks with one that does nothing in place of each that is missing.
+func (e Events) withDefaults() Events {
+	orNothing(&e.Page)
+	orNothing(&e.Handled)
+	orNothing(&e.Retrying)
+	orNothing(&e.Gap)
+	orNothing(&e.Lease)
+	orNothing(&e.Lag)
+
+	if e.DeadLetter == nil {
+		e.DeadLetter = func(Record, int, error) {}
 	}
+
+	if e.Fault == nil {
+		e.Fault = func(string, string, error) {}
+	}
+
+	return e
 }
 
-func (e *Events) handled(h Handled) {
-	if e.Handled != nil {
-		e.Handled(h)
-	}
-}
-
-func (e *Events) retrying(r Retrying) {
-	if e.Retrying != nil {
-		e.Retrying(r)
-	}
-}
-
-func (e *Events) deadLetter(r Record, attempts int, err error) {
-	if e.DeadLetter != nil {
-		e.DeadLetter(r, attempts, err)
-	}
-}
-
-func (e *Events) gap(g Gap) {
-	if e.Gap != nil {
-		e.Gap(g)
-	}
-}
-
-func (e *Events) lease(l LeaseEvent) {
-	if e.Lease != nil {
-		e.Lease(l)
-	}
-}
-
-func (e *Events) fault(op, shard string, err error) {
-	if e.Fault != nil {
-		e.Fault(op, shard, err)
+func orNothing[T any](hook *func(T)) {
+	if *hook == nil {
+		*hook = func(T) {}
 	}
 }

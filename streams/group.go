@@ -52,7 +52,7 @@ func (c *groupCount) run(ctx context.Context) {
 	for {
 		err := c.check(ctx)
 		if err != nil && ctx.Err() == nil {
-			c.cfg.Events.fault("Groups", "", err)
+			c.cfg.Events.Fault("Groups", "", err)
 
 			if c.log.Allow() {
 				c.cfg.Log.Warn("counting the groups that read the stream", "stream", c.stream, "err", err)

@@ -68,7 +68,7 @@ type Handler struct {
 
 // accepts runs the filter. If the filter panics, accepts returns true and the error: the record may
 // be for this handler, so it becomes a dead letter.
-func (h *Handler) accepts(r Record) (bool, error) {
+func accepts(h *Handler, r Record) (bool, error) {
 	if h.Filter == nil {
 		return true, nil
 	}
@@ -86,14 +86,14 @@ func (h *Handler) accepts(r Record) (bool, error) {
 	return accepted, nil
 }
 
-// call calls the handler. A panic becomes a *PanicError. If the call fails after
+// doCall calls the handler. A panic becomes a *PanicError. If the call fails after
 // its timeout, the error wraps ErrTimeout.
-func (h *Handler) call(ctx context.Context, clock *dynamo.Clock, r Record) error {
+func doCall(ctx context.Context, clock *dynamo.Clock, h *Handler, r Record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, ErrTimeout)
 	defer cancel()
 
 	// Only records of the stream: a redriven or replayed record is old on purpose.
-	if h.MaxAge > 0 && r.Replay == nil && r.isLate(clock, h.MaxAge) {
+	if h.MaxAge > 0 && r.Replay == nil && isLate(r, clock, h.MaxAge) {
 		return Permanent(fmt.Errorf("%w: it was created at %s", ErrTooOld, r.CreatedAt.UTC().Format(time.RFC3339)))
 	}
 

@@ -143,7 +143,7 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 	for i := range l.cfg.Handlers {
 		h := &l.cfg.Handlers[i]
 
-		accepted, err := h.accepts(r)
+		accepted, err := accepts(h, r)
 		if !accepted {
 			continue
 		}
@@ -151,9 +151,9 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 		// Each handler gets a copy of the record with its own name. The mapping counts attempts,
 		// but does not pass the number to the function.
 		r := r
-		r.Handler, r.Attempt, r.Late = h.Name, 1, r.isLate(nil, defaultLateAfter)
+		r.Handler, r.Attempt, r.Late = h.Name, 1, isLate(r, nil, defaultLateAfter)
 		if err == nil {
-			err = h.call(ctx, nil, r)
+			err = doCall(ctx, nil, h, r)
 			if errors.Is(err, ErrSkipped) {
 				err = nil
 			}

@@ -63,7 +63,7 @@ func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
 		c.poller.setHealth(err)
 
 		if err != nil && ctx.Err() == nil {
-			c.cfg.Events.fault("Leases", "", err)
+			c.cfg.Events.Fault("Leases", "", err)
 
 			if log.Allow() {
 				c.cfg.Log.Warn("looking after the leases failed; retrying", "stream", c.stream.arn, "err", err)

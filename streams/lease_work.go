@@ -127,7 +127,7 @@ func (w *leaseWork) writeLease(ctx context.Context) bool {
 	case errors.Is(err, ErrLeaseLost):
 		return false
 	case ctx.Err() == nil:
-		w.cfg.Events.fault("UpdateItem", w.shard, err)
+		w.cfg.Events.Fault("UpdateItem", w.shard, err)
 
 		if w.log.Allow() {
 			w.cfg.Log.Warn("writing a lease failed; retrying", "lease", w.name, "err", err)
@@ -176,7 +176,7 @@ func (w *leaseWork) giveBack(last progress) bool {
 			return false
 		}
 
-		w.cfg.Events.fault("UpdateItem", w.shard, err)
+		w.cfg.Events.Fault("UpdateItem", w.shard, err)
 		finalWriteBackoff.Wait(ctx, try)
 	}
 }

@@ -270,9 +270,9 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 		row.nextTry = now.Add(q.h.Retry.Base)
 		return row, false, nil
 
-	case isNotYet(callErr):
+	case IsNotYet(callErr):
 		i.waits++
-		row.nextTry = now.Add(min(q.h.Retry.backoff().Delay(i.waits), parkedNotYetMax))
+		row.nextTry = now.Add(min(backoffOf(q.h.Retry).Delay(i.waits), parkedNotYetMax))
 
 		return row, false, nil
 	}
@@ -284,9 +284,9 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, 
 	if row.since.IsZero() {
 		row.since = now
 	}
-	row.nextTry = now.Add(q.h.Retry.pause(row.attempts, callErr))
+	row.nextTry = now.Add(retryPause(q.h.Retry, row.attempts, callErr))
 
-	if IsPermanent(callErr) || q.h.Retry.exhausted(row.attempts, row.since, row.nextTry) {
+	if IsPermanent(callErr) || exhausted(q.h.Retry, row.attempts, row.since, row.nextTry) {
 		err := giveUp(ctx, callErr, row.attempts)
 		return row, err == nil, err
 	}

@@ -19,7 +19,7 @@ var readBackoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Se
 // pauseAfterFault reports a failed call and returns the pause before the next.
 func (r *shardReader) pauseAfterFault(err error) time.Duration {
 	r.faults++
-	r.cfg.Events.fault("GetRecords", r.shard, err)
+	r.cfg.Events.Fault("GetRecords", r.shard, err)
 
 	if r.log.Allow() {
 		r.cfg.Log.Warn("reading a shard failed; retrying", "shard", r.shard, "err", err)
@@ -163,7 +163,7 @@ func declareGap(cfg *Config, gap Gap) {
 	}
 	log.Error("records were not read and cannot be read any more", "reason", gap.Reason, "stream", gap.Stream,
 		"shard", gap.Shard, "from", gap.From, "to", gap.To, "since", gap.Since, "until", gap.Until)
-	cfg.Events.gap(gap)
+	cfg.Events.Gap(gap)
 }
 
 // isInvalidInput reports whether the service did not accept the parameters.

@@ -305,7 +305,7 @@ func (r Rebuild) records(arn string, keys dynamo.Item, versions []Version, h *Ha
 		// The item stands in place of the shard, so that the ids of dead letters are unique.
 		record.ShardID = "item-" + hashLane(itemKey(record)).text()
 
-		if accepted, err := h.accepts(record); accepted && err == nil && !v.CreatedAt.Before(r.Since) {
+		if accepted, err := accepts(h, record); accepted && err == nil && !v.CreatedAt.Before(r.Since) {
 			records = append(records, record)
 		}
 	}

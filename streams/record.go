@@ -83,7 +83,7 @@ type Replayed struct {
 func NewAgain() string { return rand.Text()[:10] }
 
 // isLate reports whether the record is older than the duration after.
-func (r Record) isLate(clock *dynamo.Clock, after time.Duration) bool {
+func isLate(r Record, clock *dynamo.Clock, after time.Duration) bool {
 	return !r.CreatedAt.IsZero() && clock.Since(r.CreatedAt) > after
 }
 

@@ -55,7 +55,8 @@ func TestAMemoKeepsOneValueForEachKey(t *testing.T) {
 	type a struct{}
 	type b struct{}
 
-	r := Record{memo: &recordMemo{}}
+	r := Record{}
+	r.Remember()
 	var group sync.WaitGroup
 	for i := range 10 {
 		group.Go(func() { r.Memo(a{}, func() any { return i }) })

@@ -216,7 +216,7 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 		items := map[string][]Record{}
 
 		for _, record := range records {
-			if accepted, err := h.accepts(record); !accepted || err != nil {
+			if accepted, err := accepts(h, record); !accepted || err != nil {
 				continue
 			}
 

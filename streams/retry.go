@@ -28,8 +28,8 @@ type Retry struct {
 
 var defaultRetry = Retry{Base: 100 * time.Millisecond, Max: 15 * time.Minute, For: 72 * time.Hour}
 
-// or returns r with its zero fields set to the values of other.
-func (r Retry) or(other Retry) Retry {
+// orRetry returns r with its zero fields set to the values of other.
+func orRetry(r, other Retry) Retry {
 	return Retry{
 		Attempts: cmp.Or(r.Attempts, other.Attempts),
 		Base:     cmp.Or(r.Base, other.Base),
@@ -38,16 +38,17 @@ func (r Retry) or(other Retry) Retry {
 	}
 }
 
-func (r Retry) backoff() worker.Backoff { return worker.Backoff{Base: r.Base, Max: max(r.Base, r.Max)} }
+// backoffOf returns the pauses between the calls.
+func backoffOf(r Retry) worker.Backoff { return worker.Backoff{Base: r.Base, Max: max(r.Base, r.Max)} }
 
-// pause returns how long to wait after the nth failed call, which returned err.
-func (r Retry) pause(attempts int, err error) time.Duration {
-	return max(r.backoff().Delay(attempts), retryAfterOf(err))
+// retryPause returns how long to wait after the nth failed call, which returned err.
+func retryPause(r Retry, attempts int, err error) time.Duration {
+	return max(backoffOf(r).Delay(attempts), retryAfterOf(err))
 }
 
 // exhausted reports whether a record that first failed at since gets no call at next,
 // after the given number of attempts.
-func (r Retry) exhausted(attempts int, since, next time.Time) bool {
+func exhausted(r Retry, attempts int, since, next time.Time) bool {
 	switch {
 	case r.Attempts < 0:
 		return false

@@ -221,7 +221,7 @@ func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	q.queues.cfg.Events.fault(op, "", err)
+	q.queues.cfg.Events.Fault(op, "", err)
 
 	if q.faults.Allow() {
 		q.queues.cfg.Log.Warn("working on the retry queue failed; retrying", "handler", q.h.Name, "err", err)

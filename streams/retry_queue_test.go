@@ -441,11 +441,11 @@ func TestAFailedCallIsRepeatedForThreeDays(t *testing.T) {
 	retry := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}}.withDefaults().Handlers[0].Retry
 	first := time.Now()
 
-	if retry.exhausted(1000, first, first.Add(72*time.Hour)) {
+	if exhausted(retry, 1000, first, first.Add(72*time.Hour)) {
 		t.Error("given up within 72 hours")
 	}
 
-	if !retry.exhausted(1000, first, first.Add(72*time.Hour+time.Millisecond)) {
+	if !exhausted(retry, 1000, first, first.Add(72*time.Hour+time.Millisecond)) {
 		t.Error("not given up after 72 hours")
 	}
 }

@@ -65,7 +65,7 @@ func (q *retryQueues) run(ctx context.Context) error {
 
 	for {
 		if err := q.checkLeases(ctx, &queues); err != nil && ctx.Err() == nil {
-			q.cfg.Events.fault("Leases", "", err)
+			q.cfg.Events.Fault("Leases", "", err)
 
 			if q.log.Allow() {
 				q.cfg.Log.Warn("looking after the retry queues failed; retrying", "err", err)
@@ -238,7 +238,7 @@ func (q *retryQueues) waitUntilEmpty(ctx context.Context) bool {
 		for _, h := range q.cfg.Handlers {
 			rows, err := q.table.list(ctx, h.Name)
 			if err != nil {
-				q.cfg.Events.fault("Query", "", err)
+				q.cfg.Events.Fault("Query", "", err)
 				// An unreadable queue counts as not empty.
 				waiting++
 			}

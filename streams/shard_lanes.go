@@ -65,7 +65,7 @@ func (s *shardLanes) submit(records []Record) {
 			// failed goes through the lane as well, so that its dead letter does not overtake
 			// the item's earlier records.
 			for h := range handlers {
-				accepted, err := handlers[h].accepts(record)
+				accepted, err := accepts(&handlers[h], record)
 				if !accepted {
 					continue
 				}

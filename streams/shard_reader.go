@@ -180,7 +180,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	// A page ends the row of faults, and proves that the shard and its records exist.
 	r.faults, r.missing, r.trimmed = 0, confirmation{}, confirmation{}
 	records = len(p.records)
-	r.cfg.Events.page(Page{Shard: r.shard, Records: records, Took: p.took})
+	r.cfg.Events.Page(Page{Shard: r.shard, Records: records, Took: p.took})
 
 	// While this page is delivered, the next one is fetched, unless there is no room for it.
 	r.iterator = p.next
@@ -343,7 +343,7 @@ func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) erro
 		record.StreamARN = r.stream.arn
 		record.ShardID = r.shard
 		record.Owner, record.Group = r.cfg.Owner, r.cfg.Group
-		record.memo = &recordMemo{}
+		record.Remember()
 		out = append(out, record)
 	}
 

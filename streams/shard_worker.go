@@ -162,7 +162,7 @@ func (w *shardWorker) loadWaiting(ctx context.Context) bool {
 		}
 
 		if ctx.Err() == nil {
-			w.cfg.Events.fault("Query", w.id, err)
+			w.cfg.Events.Fault("Query", w.id, err)
 		}
 
 		if !readBackoff.Wait(ctx, try) {
@@ -229,7 +229,7 @@ func (w *shardWorker) last(end error) progress {
 
 // check reports the lag each second, and looks at the pace of the handlers and at earlier deaths.
 func (w *shardWorker) check(now time.Time) {
-	if w.cfg.Events.Lag != nil && now.Sub(w.reported) >= time.Second {
+	if now.Sub(w.reported) >= time.Second {
 		w.reported = now
 		w.cfg.Events.Lag(w.reader.lag(now))
 	}
@@ -291,7 +291,7 @@ func (w *shardWorker) beginTry(ctx context.Context, note *tryNote) error {
 
 	err := w.writeProgress(call)
 	if err != nil {
-		w.cfg.Events.fault("UpdateItem", w.id, err)
+		w.cfg.Events.Fault("UpdateItem", w.id, err)
 		w.noteTry(before)
 	}
 
@@ -337,5 +337,5 @@ func (w *shardWorker) report(change LeaseChange) {
 		level = slog.LevelWarn
 	}
 	w.cfg.Log.Log(context.Background(), level, "lease "+string(change), "shard", w.id, "epoch", epoch)
-	w.cfg.Events.lease(LeaseEvent{Shard: w.id, Change: change, Epoch: epoch})
+	w.cfg.Events.Lease(LeaseEvent{Shard: w.id, Change: change, Epoch: epoch})
 }

@@ -130,7 +130,7 @@ func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, 
 
 		if ctx.Err() == nil {
 			p.setHealth(err)
-			p.cfg.Events.fault("DescribeTable", "", err)
+			p.cfg.Events.Fault("DescribeTable", "", err)
 
 			if p.log.Allow() {
 				p.cfg.Log.Warn("there is no stream to read; waiting", "table", p.cfg.TableName, "err", err)
