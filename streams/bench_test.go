@@ -58,7 +58,7 @@ func BenchmarkLanes(b *testing.B) {
 		}
 		return nil
 	}}}}.withDefaults()
-	scheduler := newLaneScheduler(&cfg)
+	scheduler, _ := cfg.newScheduler()
 	memory := memoryBudget{limit: 1 << 40}
 	window := newPendingWindow(2000, 1<<20, &memory)
 	lease := newHeldLease(nil, Lease{}, time.Now(), time.Hour)

@@ -148,11 +148,10 @@ type Config struct {
 	calls *callGate
 }
 
-// Limits of the service and of this package.
-const (
-	maxPageSize      = 1000 // GetRecords: Limit
-	minLeaseDuration = 100 * time.Millisecond
-)
+// maxPageSize is the largest Limit of GetRecords.
+const maxPageSize = 1000
+
+const minLeaseDuration = 100 * time.Millisecond
 
 const (
 	defaultLateAfter      = time.Minute
@@ -261,9 +260,6 @@ func checkHandlers(owner string, handlers []Handler) []error {
 	return faults
 }
 
-// confirmOver is the time over which answers must repeat that a stream or a shard is gone.
-func (c Config) confirmOver() time.Duration { return min(c.discoverEvery/2, maxConfirmOver) }
-
 // tableName returns the name of the stream's table.
 func (c Config) tableName() string {
 	if c.TableName != "" {
@@ -331,4 +327,76 @@ func handlersWithDefaults(handlers []Handler, retry Retry, timeout time.Duration
 	}
 
 	return out
+}
+
+// lineage returns the part of the configuration for the listing of streams.
+func (c *Config) lineage() *lineageConfig {
+	return &lineageConfig{
+		Streams:       c.Streams,
+		DynamoDB:      c.DynamoDB,
+		NeedImages:    c.NeedImages,
+		OnGap:         c.OnGap,
+		LeaseDuration: c.LeaseDuration,
+		Events:        c.Events,
+		Log:           c.Log,
+		clock:         c.clock,
+		discoverEvery: c.discoverEvery,
+		horizon:       c.horizon,
+	}
+}
+
+// shards returns the part of the configuration for the work on shards.
+func (c *Config) shards() *shardConfig {
+	return &shardConfig{
+		lineageConfig:   *c.lineage(),
+		Owner:           c.Owner,
+		Group:           c.Group,
+		PollActive:      c.PollActive,
+		PollIdle:        c.PollIdle,
+		DrainTimeout:    c.DrainTimeout,
+		pageSize:        c.pageSize,
+		maxPending:      c.maxPending,
+		checkpointEvery: c.checkpointEvery,
+	}
+}
+
+// newScheduler returns the lanes and the retry queues of all shards.
+func (c *Config) newScheduler() (*laneScheduler, *retryQueues) {
+	table := &retryTable{api: c.DynamoDB, table: c.DeadLetterTable, scope: groupKey(c.Group, c.tableName()), clock: c.clock}
+
+	scheduler := newLaneScheduler(&laneConfig{
+		Handlers:    c.Handlers,
+		Concurrency: c.Concurrency,
+		Owner:       c.Owner,
+		Group:       c.Group,
+		Events:      c.Events,
+		Log:         c.Log,
+		deadLetters: &deadLetterTable{api: c.DynamoDB, table: c.DeadLetterTable, group: c.Group, clock: c.clock},
+		retries:     table,
+		clock:       c.clock,
+		calls:       c.calls,
+		maxPending:  c.maxPending,
+		parkAfter:   c.parkAfter,
+		holdBack:    c.holdBack,
+		lateAfter:   c.lateAfter,
+	})
+
+	queues := newRetryQueues(&queueConfig{
+		DynamoDB:        c.DynamoDB,
+		StreamARN:       c.StreamARN,
+		LeaseTable:      c.LeaseTable,
+		DeadLetterTable: c.DeadLetterTable,
+		Owner:           c.Owner,
+		Group:           c.Group,
+		Handlers:        c.Handlers,
+		OnGap:           c.OnGap,
+		PollIdle:        c.PollIdle,
+		LeaseDuration:   c.LeaseDuration,
+		DrainTimeout:    c.DrainTimeout,
+		Events:          c.Events,
+		Log:             c.Log,
+		clock:           c.clock,
+	}, table, scheduler)
+
+	return scheduler, queues
 }

@@ -50,7 +50,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 	c := &coordinator{
 		poller:       p,
 		cfg:          &p.cfg,
-		stream:       newStream(&p.cfg, arn),
+		stream:       newStream(p.cfg.lineage(), arn),
 		table:        table,
 		scanInterval: interval,
 		sight:        sight{workers: observedWorkers{}},
@@ -60,9 +60,23 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 	c.alive = newLiveness(table, p.cfg.Owner, p.cfg.LeaseDuration, func(err error) {
 		p.cfg.Events.Fault("UpdateItem", "", err)
 	})
-	c.discovery = newDiscovery(c, start)
+	c.discovery = newDiscovery(p.cfg.lineage(), c.stream, table, start, interval, c.checkSoon, c.alive.noteChange)
 
 	return c
+}
+
+// parts returns what the work on a shard shares with the rest of this worker.
+func (c *coordinator) parts() shardParts {
+	return shardParts{
+		cfg:        c.cfg.shards(),
+		stream:     c.stream,
+		discovery:  c.discovery,
+		table:      c.table,
+		scheduler:  c.poller.scheduler,
+		memory:     &c.poller.memory,
+		pausesRead: c.poller.queues.pausesRead,
+		noteChange: c.alive.noteChange,
+	}
 }
 
 // run works until ctx ends and then returns nil. It returns ErrStreamEnded when the stream has
@@ -134,7 +148,7 @@ func (c *coordinator) begin(ctx context.Context) error {
 		// whether the stream exists.
 		if errors.Is(err, errUnconfirmed) {
 			try = 0
-			worker.Wait(ctx, c.cfg.confirmOver()/confirmingAnswers)
+			worker.Wait(ctx, c.stream.confirmOver/confirmingAnswers)
 
 			continue
 		}
@@ -180,7 +194,7 @@ func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, d
 				return err
 			}
 
-			w := c.newShardWorker(ctx, l, newShardLease(c.table, l, takenAt, c.alive, life))
+			w := newShardWorker(ctx, c.parts(), l, newShardLease(c.table, l, takenAt, c.alive, life))
 			c.add(w)
 			w.report(LeaseTaken)
 			// On g and not on takes: a shard's worker runs longer than this check, and run waits

@@ -11,17 +11,21 @@ import (
 	"ratchet/internal/dynamo"
 )
 
+// Attributes of the rows of the dead-letter table.
+const (
+	deadLetterSource = "source" // partition key, of a dead letter "streams/" and the handler's name
+	deadLetterID     = "id"     // sort key
+	deadLetterKeys   = "keys"   // of the item
+	deadLetterPart   = "part"   // in the row of a part: gzipped JSON
+)
+
 // Attributes of a dead letter.
 const (
-	deadLetterSource       = "source" // partition key: "streams/" and the handler's name
-	deadLetterID           = "id"
 	deadLetterHandler      = "handler"
-	deadLetterKeys         = "keys"
 	deadLetterEventName    = "eventName"
 	deadLetterRecord       = "record" // the whole record as JSON, if it is small enough
 	deadLetterParts        = "parts"  // otherwise the number of its parts
 	deadLetterPartsToken   = "partsToken"
-	deadLetterPart         = "part" // in the row of a part: gzipped JSON
 	deadLetterError        = "error"
 	deadLetterPermanent    = "permanent"
 	deadLetterAttempts     = "attempts"

@@ -20,7 +20,7 @@ type delivery struct {
 	park       bool      // the next step stores it in the retry queue
 	giveUp     bool      // the next step stores it as a dead letter
 	storeErr   int       // failed calls of these stores
-	queued     *queuedItem
+	queued     step
 	next       *delivery
 }
 
@@ -53,7 +53,7 @@ func (s *laneScheduler) runStep(l *lane) {
 
 	switch {
 	case d.queued != nil:
-		d.queued.run(l.shard)
+		d.queued.Run(l.shard)
 		s.finishStep(l, d, true, 0)
 
 	case d.giveUp:
@@ -154,7 +154,7 @@ func (s *laneScheduler) noteResult(shard *shardLanes, handler int, item string, 
 	case err == nil, IsPermanent(err):
 		if c.succeeded() {
 			s.cfg.Log.Info("the handler has recovered", "handler", name)
-			s.queues.tryAll(handler)
+			s.queues.TryAll(handler)
 		}
 	case c.failedFor(item, time.Now()):
 		s.cfg.Log.Warn("the handler fails for every item; its records wait", "handler", name, "err", err)
@@ -287,7 +287,7 @@ func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause
 	case err != nil:
 		return false, s.queueFault(h, d, r, "PutItem", err)
 	case result == parked:
-		s.queues.note(item, d.nextTry)
+		s.queues.Note(item, d.nextTry)
 		return true, 0
 	}
 

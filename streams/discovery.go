@@ -24,7 +24,7 @@ const (
 // All workers have one, but only one worker lists per interval: the one whose update
 // of the counter in the stream's state succeeds.
 type discovery struct {
-	cfg          *Config
+	cfg          *lineageConfig
 	stream       *stream
 	table        *leaseTable
 	scanInterval time.Duration
@@ -45,14 +45,16 @@ type discovery struct {
 	closedListings int          // how many listings in a row said that the stream is closed
 }
 
-func newDiscovery(c *coordinator, start Position) *discovery {
+// newDiscovery returns the discovery of a stream. It looks at the stream's state every scanInterval.
+// After a change of the leases it calls changed, after an insert also inserted.
+func newDiscovery(cfg *lineageConfig, stream *stream, table *leaseTable, start Position, scanInterval time.Duration, changed, inserted func()) *discovery {
 	return &discovery{
-		cfg:            c.cfg,
-		stream:         c.stream,
-		table:          c.table,
-		scanInterval:   c.scanInterval,
-		changed:        c.checkSoon,
-		inserted:       c.alive.noteChange,
+		cfg:            cfg,
+		stream:         stream,
+		table:          table,
+		scanInterval:   scanInterval,
+		changed:        changed,
+		inserted:       inserted,
 		asked:          make(chan struct{}, 1),
 		start:          start,
 		parentAbsences: map[string]absence{},

@@ -78,7 +78,7 @@ func (w *testEnv) latestStream() string {
 		w.Fatal(err)
 	}
 
-	return deref(out.Table.LatestStreamArn)
+	return aws.ToString(out.Table.LatestStreamArn)
 }
 
 // setStream changes whether the table has a stream, and which images it has.

@@ -26,14 +26,13 @@ var (
 	// ErrNoStream reports that the table has no stream, or that every stream of it is handled to
 	// its end.
 	ErrNoStream = errors.New("streams: table has no stream")
-
-	// errNotStarted is the health of a poller before Run.
-	errNotStarted = errors.New("streams: poller has not started")
-
-	// errViewType reports that the stream's records lack the images that
-	// Config.NeedImages asks for.
-	errViewType = errors.New("streams: wrong view type")
 )
+
+// errNotStarted is the health of a poller before Run.
+var errNotStarted = errors.New("streams: poller has not started")
+
+// errViewType reports that the stream's records lack the images that Config.NeedImages asks for.
+var errViewType = errors.New("streams: wrong view type")
 
 // Errors of DeadLetters.
 var (

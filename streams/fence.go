@@ -46,7 +46,7 @@ func fencedWrite(ctx context.Context, api dynamoAPI, check *ddbtypes.ConditionCh
 		canceled := cancellation(err)
 
 		return canceled != nil && i < len(canceled.CancellationReasons) &&
-			deref(canceled.CancellationReasons[i].Code) == "ConditionalCheckFailed"
+			aws.ToString(canceled.CancellationReasons[i].Code) == "ConditionalCheckFailed"
 	}
 
 	switch {

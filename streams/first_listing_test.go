@@ -76,7 +76,7 @@ func TestAFirstListingThatIsResumedLaterDeclaresWhatWasLost(t *testing.T) {
 func TestSinceWhenAFirstListingAsksForRecords(t *testing.T) {
 	begunAt := time.Now().Add(-30 * time.Hour).Truncate(time.Millisecond)
 	state := &streamState{begunAt: begunAt}
-	d := &discovery{cfg: &Config{horizon: horizon}}
+	d := &discovery{cfg: &lineageConfig{horizon: horizon}}
 
 	for _, test := range []struct {
 		name            string

@@ -45,7 +45,7 @@ func (s *quietStreams) DescribeStream(_ context.Context, in *dynamodbstreams.Des
 	d := &streamtypes.StreamDescription{StreamArn: &s.arn, StreamStatus: streamtypes.StreamStatusEnabled, CreationRequestDateTime: aws.Time(time.Unix(1, 0))}
 	for i, shard := range shards {
 		switch {
-		case in.ShardFilter != nil && deref(shard.ParentShardId) != *in.ShardFilter.ShardId, *shard.ShardId <= deref(in.ExclusiveStartShardId):
+		case in.ShardFilter != nil && aws.ToString(shard.ParentShardId) != *in.ShardFilter.ShardId, *shard.ShardId <= aws.ToString(in.ExclusiveStartShardId):
 		case len(d.Shards) == int(aws.ToInt32(in.Limit)):
 			d.LastEvaluatedShardId = shards[i-1].ShardId
 			return &dynamodbstreams.DescribeStreamOutput{StreamDescription: d}, nil

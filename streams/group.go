@@ -15,9 +15,10 @@ import (
 // allows two readers for each shard and throttles more than two.
 var ErrTooManyGroups = errors.New("streams: more than two groups read the stream")
 
-const (
-	groupPrefix = "group/"
+// groupPrefix begins the names under which a group stores its rows.
+const groupPrefix = "group/"
 
+const (
 	// The groups that read a stream have rows under "groups/" and the stream's ARN.
 	groupRowsPrefix  = "groups/"
 	defaultGroupRow  = "#default"

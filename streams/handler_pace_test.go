@@ -90,7 +90,8 @@ func TestWhoIsLeftBehind(t *testing.T) {
 			handlers := slices.Repeat([]Handler{{Name: "h", Handle: newRecorder().handle}}, len(test.paces))
 			cfg := Config{Handlers: handlers, maxPending: 100, holdBack: holdBack, Log: embeddedtest.Quiet()}.withDefaults()
 			window := newPendingWindow(cfg.maxPending, maxWindow, &memoryBudget{limit: 1 << 20})
-			lanes := newLaneScheduler(&cfg).newShardLanes(t.Context(), newHeldLease(nil, Lease{}, time.Now(), time.Hour), window)
+			scheduler, _ := cfg.newScheduler()
+			lanes := scheduler.newShardLanes(t.Context(), newHeldLease(nil, Lease{}, time.Now(), time.Hour), window)
 			lanes.pace = test.paces
 
 			for range cfg.maxPending {
@@ -181,7 +182,7 @@ func TestTheEndOfAShardIsNotHeldBack(t *testing.T) {
 // behind on any shard, which costs a look at all those shards for each step.
 func TestAShardThatStopsHasNoSurplus(t *testing.T) {
 	cfg := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}, Log: embeddedtest.Quiet()}.withDefaults()
-	scheduler := newLaneScheduler(&cfg)
+	scheduler, _ := cfg.newScheduler()
 	lanes := scheduler.newShardLanes(t.Context(), nil, newPendingWindow(1, maxWindow, &memoryBudget{limit: 1}))
 
 	scheduler.mu.Lock()
@@ -262,7 +263,7 @@ func TestAFewItemsWithManyRecordsDoNotHoldTheOthersBack(t *testing.T) {
 func TestASurplusIsFoundWithoutALookAtEveryLane(t *testing.T) {
 	look := func(ready int) time.Duration {
 		cfg := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}, maxPending: 10}.withDefaults()
-		scheduler := newLaneScheduler(&cfg)
+		scheduler, _ := cfg.newScheduler()
 		scheduler.limit = 0 // no call begins
 
 		newLanes := func() *shardLanes {

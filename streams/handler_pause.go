@@ -68,5 +68,5 @@ func (s *laneScheduler) setPaused(handler int, paused bool) {
 	}
 
 	s.cfg.Log.Info("the handler is resumed", "handler", name)
-	s.queues.tryAll(handler)
+	s.queues.TryAll(handler)
 }

@@ -1,10 +1,12 @@
 package streams
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 )
 
@@ -17,11 +19,11 @@ import (
 // Handlers share the limit, but each handler has some reserved places, so that a handler whose
 // calls take long leaves room for the others.
 type laneScheduler struct {
-	cfg         *Config
+	cfg         *laneConfig
 	deadLetters *deadLetterTable
 	retries     *retryTable
 	waiting     *waitingItems
-	queues      *retryQueues
+	queues      queues
 	circuits    []*circuit    // by handler
 	paused      []atomic.Bool // by handler
 	calls       *callGate     // of handlers
@@ -64,29 +66,46 @@ type lane struct {
 	neighbors [laneLists]laneNeighbors
 }
 
-// newLaneScheduler returns a scheduler for a configuration that has its defaults.
-func newLaneScheduler(cfg *Config) *laneScheduler {
+// laneConfig says how the lanes run the handlers. All fields must be set.
+type laneConfig struct {
+	Handlers    []Handler // with their defaults
+	Concurrency int
+	Owner       string
+	Group       string
+	Events      Events
+	Log         *slog.Logger
+	deadLetters *deadLetterTable
+	retries     *retryTable
+	clock       *dynamo.Clock
+	calls       *callGate
+	maxPending  int
+	parkAfter   time.Duration
+	holdBack    time.Duration
+	lateAfter   time.Duration
+}
+
+// queues are the retry queues that take the records which the lanes park.
+type queues interface {
+	// Note adds an item whose row was just stored.
+	Note(item waitingItem, due time.Time)
+	// TryAll makes all items of the handler due.
+	TryAll(handler int)
+}
+
+// step is a step of a lane for an item of the retry queue.
+type step interface{ Run(*shardLanes) }
+
+func newLaneScheduler(cfg *laneConfig) *laneScheduler {
 	s := &laneScheduler{
-		cfg:      cfg,
-		limit:    cfg.Concurrency,
-		calls:    cfg.calls,
-		reserved: reservedPlaces(cfg.Concurrency, len(cfg.Handlers)),
-		deadLetters: &deadLetterTable{
-			api:   cfg.DynamoDB,
-			table: cfg.DeadLetterTable,
-			group: cfg.Group,
-			clock: cfg.clock,
-		},
-		retries: &retryTable{
-			api:   cfg.DynamoDB,
-			table: cfg.DeadLetterTable,
-			scope: groupKey(cfg.Group, cfg.tableName()),
-			clock: cfg.clock,
-		},
+		cfg:         cfg,
+		limit:       cfg.Concurrency,
+		calls:       cfg.calls,
+		reserved:    reservedPlaces(cfg.Concurrency, len(cfg.Handlers)),
+		deadLetters: cfg.deadLetters,
+		retries:     cfg.retries,
 	}
-	s.calls.expect(longestCall(cfg))
+	s.calls.expect(longestCall(cfg.Handlers))
 	s.waiting = &waitingItems{table: s.retries, handlers: cfg.Handlers, items: map[waitingItem]uint64{}, loading: newCallLock()}
-	s.queues = newRetryQueues(cfg, s.retries, s)
 	s.paused = make([]atomic.Bool, len(cfg.Handlers))
 
 	for i := range cfg.Handlers {
@@ -97,6 +116,9 @@ func newLaneScheduler(cfg *Config) *laneScheduler {
 
 	return s
 }
+
+// setQueues names the retry queues. It comes before the first record.
+func (s *laneScheduler) setQueues(q queues) { s.queues = q }
 
 // reservedPlaces returns how many of limit places are reserved for each of n handlers. Together
 // these are half of the places, but each handler has at least one if there are enough.

@@ -79,7 +79,7 @@ func TestASuspectQueueIsForgiven(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 		cfg := w.config(newRecorder().handle).withDefaults()
-		queues := newLaneScheduler(&cfg).queues
+		_, queues := cfg.newScheduler()
 		ctx := t.Context()
 
 		if _, err := queues.leases.insert(ctx, Lease{Shard: "h", Epoch: 1}); err != nil {

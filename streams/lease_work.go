@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -19,11 +20,14 @@ var finalWriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * t
 // work is the parent of the handlers' contexts; it ends when the lease is lost or the drain takes
 // too long.
 type leaseWork struct {
-	cfg   *Config
 	name  string // of the shard or of the queue's handler
 	shard string // "" for a retry queue
 	lease *heldLease
-	lanes *shardLanes
+	fault func(op, shard string, err error)
+	log   *slog.Logger
+
+	// drain waits until no handler runs. It cancels the work if that takes too long.
+	drain func(context.CancelCauseFunc)
 
 	// every is the time between two looks at the lease. look is called at each of them. due reports
 	// whether the progress is to be written now. progress returns what there is to store.
@@ -40,7 +44,7 @@ type leaseWork struct {
 	writing callLock                 // held while progress is written
 	stored  atomic.Pointer[progress] // the newest progress that was written
 	touched chan struct{}            // a value: write the lease at once
-	log     worker.LogThrottle
+	logged  worker.LogThrottle
 }
 
 // begin prepares the contexts. When ctx ends, the work drains.
@@ -67,7 +71,7 @@ func (w *leaseWork) run(read func(context.Context) error, last func(end error) p
 	}()
 
 	end = read(w.reading)
-	w.lanes.drain(w.cfg.DrainTimeout, w.cancelWork)
+	w.drain(w.cancelWork)
 
 	// keep must not write after the last write, which stores the progress as it is after the drain.
 	stopKeeping()
@@ -127,10 +131,10 @@ func (w *leaseWork) writeLease(ctx context.Context) bool {
 	case errors.Is(err, ErrLeaseLost):
 		return false
 	case ctx.Err() == nil:
-		w.cfg.Events.Fault("UpdateItem", w.shard, err)
+		w.fault("UpdateItem", w.shard, err)
 
-		if w.log.Allow() {
-			w.cfg.Log.Warn("writing a lease failed; retrying", "lease", w.name, "err", err)
+		if w.logged.Allow() {
+			w.log.Warn("writing a lease failed; retrying", "lease", w.name, "err", err)
 		}
 	}
 
@@ -176,7 +180,7 @@ func (w *leaseWork) giveBack(last progress) bool {
 			return false
 		}
 
-		w.cfg.Events.Fault("UpdateItem", w.shard, err)
+		w.fault("UpdateItem", w.shard, err)
 		finalWriteBackoff.Wait(ctx, try)
 	}
 }

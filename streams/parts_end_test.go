@@ -67,7 +67,7 @@ func TestEveryPartHasAnOwnerAndAnEnd(t *testing.T) {
 
 				for _, part := range w.parts() {
 					var keys dynamo.Item
-					if m, _ := part[retryKeys].(*ddbtypes.AttributeValueMemberM); m != nil {
+					if m, _ := part[deadLetterKeys].(*ddbtypes.AttributeValueMemberM); m != nil {
 						keys = m.Value
 					}
 

@@ -16,6 +16,7 @@ import (
 type Poller struct {
 	cfg       Config
 	scheduler *laneScheduler
+	queues    *retryQueues
 	memory    memoryBudget
 
 	log    worker.LogThrottle
@@ -36,7 +37,7 @@ func New(cfg Config) (*Poller, error) {
 	}
 	p.health = errNotStarted
 	p.memory.limit = p.cfg.maxPendingBytes
-	p.scheduler = newLaneScheduler(&p.cfg)
+	p.scheduler, p.queues = p.cfg.newScheduler()
 
 	return p, nil
 }
@@ -64,7 +65,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		return nil
 	})
 	// On done and not on gctx: the queues end when the stream has been read to its end.
-	g.Go(func() error { return p.scheduler.queues.run(done) })
+	g.Go(func() error { return p.queues.run(done) })
 	g.Go(func() error {
 		defer finish()
 
@@ -74,7 +75,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 		err := p.readStream(gctx, p.cfg.StreamARN, p.cfg.Start)
 		// The stream has ended only when none of its records waits in the retry queue.
-		if errors.Is(err, ErrStreamEnded) && !p.scheduler.queues.waitUntilEmpty(gctx) {
+		if errors.Is(err, ErrStreamEnded) && !p.queues.waitUntilEmpty(gctx) {
 			return nil
 		}
 

@@ -10,9 +10,9 @@ import (
 // delivers it when it has the lease.
 const newerFormatPause = time.Minute
 
-// run makes one try for the oldest record of the item: it reads the record, calls the
+// Run makes one try for the oldest record of the item: it reads the record, calls the
 // handler and stores the result.
-func (i *queuedItem) run(shard *shardLanes) {
+func (i *queuedItem) Run(shard *shardLanes) {
 	ctx, cancel := shard.withinLease()
 	defer cancel()
 
@@ -110,7 +110,7 @@ func (i *queuedItem) declareLost(ctx context.Context, row retryRow) (time.Time, 
 	if len(row.records) > 0 {
 		gap.From = row.records[len(row.records)-1].sequence
 	}
-	declareGap(cfg, gap)
+	declareGap(cfg.Log, cfg.Events, gap)
 
 	if cfg.OnGap == GapHalt {
 		q.queues.halt(&GapError{Gap: gap})
@@ -135,7 +135,7 @@ func (i *queuedItem) declareMissing(ctx context.Context, row retryRow, cause err
 		Reason: GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: itemKey(Record{Keys: row.keys}),
 		From: row.first().sequence, Until: cfg.clock.Now(),
 	}
-	declareGap(cfg, gap)
+	declareGap(cfg.Log, cfg.Events, gap)
 
 	if cfg.OnGap == GapHalt {
 		q.queues.halt(&GapError{Gap: gap})
@@ -174,7 +174,7 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 		case err != nil:
 			return row, false, err
 		case !ours:
-			q.cfg.Log.Info("a record that was put into the retry queue late is not delivered again",
+			q.queues.cfg.Log.Info("a record that was put into the retry queue late is not delivered again",
 				"handler", q.h.Name, "item", itemKey(r), "shard", r.ShardID, "sequence", r.SequenceNumber)
 			return row, true, nil
 		}

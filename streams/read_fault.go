@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -148,7 +149,7 @@ func (r *shardReader) closeGaps(to string) (last Gap) {
 	for _, last = range r.gaps {
 		last.To = to
 		r.onGap(last)
-		declareGap(r.cfg, last)
+		declareGap(r.cfg.Log, r.cfg.Events, last)
 	}
 	r.gaps = nil
 
@@ -156,14 +157,13 @@ func (r *shardReader) closeGaps(to string) (last Gap) {
 }
 
 // declareGap logs and reports a gap.
-func declareGap(cfg *Config, gap Gap) {
-	log := cfg.Log
+func declareGap(log *slog.Logger, events Events, gap Gap) {
 	if gap.Reason == GapQueue {
 		log = log.With("handler", gap.Handler, "item", gap.Item)
 	}
 	log.Error("records were not read and cannot be read any more", "reason", gap.Reason, "stream", gap.Stream,
 		"shard", gap.Shard, "from", gap.From, "to", gap.To, "since", gap.Since, "until", gap.Until)
-	cfg.Events.Gap(gap)
+	events.Gap(gap)
 }
 
 // isInvalidInput reports whether the service did not accept the parameters.

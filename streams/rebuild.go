@@ -215,10 +215,10 @@ func (r Rebuild) describeTable(ctx context.Context) (arn string, keys []string, 
 	}
 
 	for _, k := range out.Table.KeySchema {
-		keys = append(keys, deref(k.AttributeName))
+		keys = append(keys, aws.ToString(k.AttributeName))
 	}
 
-	return cmp.Or(deref(out.Table.LatestStreamArn), deref(out.Table.TableArn)+"/stream/none"), keys, nil
+	return cmp.Or(aws.ToString(out.Table.LatestStreamArn), aws.ToString(out.Table.TableArn)+"/stream/none"), keys, nil
 }
 
 // addItems puts the versions of the items into the queues.

@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"maps"
 	"slices"
 	"time"
@@ -86,7 +87,7 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 		_, done := d.finished.byShard[id]
 
 		if !ok && !done {
-			todo[id] = deref(shard.ParentShardId)
+			todo[id] = aws.ToString(shard.ParentShardId)
 		}
 	}
 

@@ -61,7 +61,7 @@ func (p recordParts) store(ctx context.Context, source, id string, keys dynamo.I
 
 		row := deadLetterRowKey(source, ref.partID(ref.count))
 		row[deadLetterPart] = dynamo.B(bytes.Clone(packed.Next(maxPart)))
-		row[retryKeys] = dynamo.M(keys)
+		row[deadLetterKeys] = dynamo.M(keys)
 		row[DeadLetterExpiryAttribute] = p.expiry
 
 		if _, err := p.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: row}); err != nil {

@@ -239,7 +239,7 @@ func failuresOf(canceled *ddbtypes.TransactionCanceledException) []string {
 
 	var codes []string
 	for _, r := range canceled.CancellationReasons {
-		switch code := deref(r.Code); code {
+		switch code := aws.ToString(r.Code); code {
 		case "", "None", "ConditionalCheckFailed", "TransactionConflict":
 		default:
 			codes = append(codes, code)

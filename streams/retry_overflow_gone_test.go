@@ -159,7 +159,8 @@ func TestAMoveThatIsRefusedIsNotRepeatedAtOnce(t *testing.T) {
 		transport.Inject(refusedTransactions)
 
 		cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
-		q := &retryQueue{queues: newLaneScheduler(&cfg).queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
+		_, queues := cfg.newScheduler()
+		q := &retryQueue{queues: queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
 		item := &queuedItem{queue: q, hash: row.hash}
 
 		for range 8 {

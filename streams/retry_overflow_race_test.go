@@ -59,7 +59,8 @@ func TestTheRowOfAnItemIsNotEmptiedWhileRecordsWaitBesideIt(t *testing.T) {
 
 		l := newRecorder()
 		cfg := w.config(l.handle, throughTransport).withDefaults()
-		q := &retryQueue{queues: newLaneScheduler(&cfg).queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
+		_, queues := cfg.newScheduler()
+		q := &retryQueue{queues: queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
 		item := &queuedItem{queue: q, hash: row.hash}
 
 		if next, err := item.try(t.Context(), nil); err != nil || next.IsZero() || l.count() != 0 {
@@ -101,7 +102,7 @@ func TestWhichRecordsAreComparedWithAMark(t *testing.T) {
 		keys := dynamo.Item{"id": dynamo.S("o")}
 		ordered := func(Record) int64 { return 0 }
 		cfg := w.config(newRecorder().handle).withDefaults()
-		s := newLaneScheduler(&cfg)
+		s, _ := cfg.newScheduler()
 		lanes := s.newShardLanes(t.Context(), newHeldLease(nil, Lease{}, time.Now(), time.Hour), nil)
 
 		repaired := Record{StreamARN: w.arn, SequenceNumber: "1", Handler: "h", Keys: keys, Replay: &Replayed{Version: 5}}

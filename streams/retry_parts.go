@@ -120,9 +120,12 @@ func (t *retryTable) afterFault(ctx context.Context, record waitingRecord, r Rec
 	return errors.Join(fault, t.dropParts(ctx, r.Handler, record))
 }
 
+// dropTimeout is how long it may take to delete the parts of one record.
+const dropTimeout = 10 * time.Second
+
 // dropParts deletes the parts of a record to which no row refers, even if ctx has ended.
 func (t *retryTable) dropParts(ctx context.Context, handler string, record waitingRecord) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
 
 	return t.parts().delete(ctx, t.source(handler), record.parts)

@@ -28,6 +28,7 @@ const (
 type retryQueue struct {
 	leaseWork
 
+	lanes   *shardLanes
 	queues  *retryQueues
 	handler int
 	h       *Handler
@@ -64,9 +65,10 @@ func newRetryQueue(ctx context.Context, queues *retryQueues, l Lease, takenAt ti
 
 	q := &retryQueue{
 		leaseWork: leaseWork{
-			cfg:   queues.cfg,
 			name:  l.Shard,
 			lease: newHeldLease(queues.leases, l, takenAt, queues.leaseDuration),
+			fault: queues.cfg.Events.Fault,
+			log:   queues.cfg.Log,
 			every: queues.leaseDuration / 10,
 		},
 		queues:  queues,
@@ -78,6 +80,7 @@ func newRetryQueue(ctx context.Context, queues *retryQueues, l Lease, takenAt ti
 	q.look, q.due, q.progress = q.check, q.renewalDue, q.toStore
 	q.begin(ctx)
 	q.lanes = queues.scheduler.newShardLanes(q.work, q.lease, nil)
+	q.drain = func(cancel context.CancelCauseFunc) { q.lanes.drain(queues.cfg.DrainTimeout, cancel) }
 
 	if l.isSuspect() {
 		q.suspect.Store(true)
@@ -278,7 +281,7 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 
 		item, _ := heap.Pop(&q.byDue).(*queuedItem)
 		q.running++
-		q.lanes.startQueued(q.handler, item)
+		q.lanes.startQueued(q.handler, string(item.hash[:]), item)
 	}
 }
 

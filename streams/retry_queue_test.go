@@ -359,7 +359,7 @@ func TestAHandlerThatFailsForEveryItemIsProbed(t *testing.T) {
 		p.scheduler.circuits[0].mu.Lock()
 		p.scheduler.circuits[0].blocked = time.Now()
 		p.scheduler.circuits[0].mu.Unlock()
-		p.scheduler.queues.queue("h").wakeUp()
+		p.queues.queue("h").wakeUp()
 		w.until("all are handled", func() bool { return l.distinct() == items })
 		w.stopped(p)
 	})

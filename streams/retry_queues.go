@@ -3,9 +3,11 @@ package streams
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
+	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 )
 
@@ -13,7 +15,7 @@ import (
 // is a lease, so that one worker at a time delivers the handler's waiting records. These
 // leases follow the same rules as the leases of shards.
 type retryQueues struct {
-	cfg       *Config
+	cfg       *queueConfig
 	table     *retryTable
 	leases    *leaseTable
 	scheduler *laneScheduler
@@ -42,8 +44,27 @@ const maxRetryScan = 5 * time.Second
 // renewal costs a write, and waiting records are not urgent.
 const retryLeases = 5
 
-func newRetryQueues(cfg *Config, table *retryTable, scheduler *laneScheduler) *retryQueues {
-	return &retryQueues{
+// queueConfig says how the retry queues are delivered. All fields but StreamARN must be set.
+type queueConfig struct {
+	DynamoDB        dynamoAPI
+	StreamARN       string
+	LeaseTable      string
+	DeadLetterTable string
+	Owner           string
+	Group           string
+	Handlers        []Handler // with their defaults
+	OnGap           GapPolicy
+	PollIdle        time.Duration
+	LeaseDuration   time.Duration // of the leases of shards
+	DrainTimeout    time.Duration
+	Events          Events
+	Log             *slog.Logger
+	clock           *dynamo.Clock
+}
+
+// newRetryQueues returns the queues of the scheduler's handlers, which use the same table.
+func newRetryQueues(cfg *queueConfig, table *retryTable, scheduler *laneScheduler) *retryQueues {
+	q := &retryQueues{
 		cfg:           cfg,
 		table:         table,
 		leases:        &leaseTable{api: cfg.DynamoDB, table: cfg.LeaseTable, stream: retrySourcePrefix + table.scope, clock: cfg.clock},
@@ -53,6 +74,9 @@ func newRetryQueues(cfg *Config, table *retryTable, scheduler *laneScheduler) *r
 		held:          map[string]*retryQueue{},
 		pausesRead:    make(chan struct{}),
 	}
+	scheduler.setQueues(q)
+
+	return q
 }
 
 // run works until ctx ends, and then drains. It returns an error only for a gap under GapHalt.
@@ -214,8 +238,8 @@ func (q *retryQueues) set(handler string, queue *retryQueue) {
 	}
 }
 
-// note adds a new row to the handler's queue, if this worker holds the queue.
-func (q *retryQueues) note(item waitingItem, due time.Time) {
+// Note adds a new row to the handler's queue, if this worker holds the queue.
+func (q *retryQueues) Note(item waitingItem, due time.Time) {
 	if queue := q.queue(q.cfg.Handlers[item.handler].Name); queue != nil {
 		// This worker has just stored the row.
 		queue.addItem(&queuedItem{queue: queue, hash: item.hash, due: due, claimed: true})
@@ -223,8 +247,8 @@ func (q *retryQueues) note(item waitingItem, due time.Time) {
 	}
 }
 
-// tryAll makes all items of the handler's queue due, if this worker holds the queue.
-func (q *retryQueues) tryAll(handler int) {
+// TryAll makes all items of the handler's queue due, if this worker holds the queue.
+func (q *retryQueues) TryAll(handler int) {
 	if queue := q.queue(q.cfg.Handlers[handler].Name); queue != nil {
 		queue.tryAll()
 	}

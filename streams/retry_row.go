@@ -21,7 +21,6 @@ const (
 	retryRowPrefix    = "item/" // before the hash of the item's key
 	retryPartPrefix   = "record/"
 
-	retryKeys      = "keys"
 	retryRecords   = "records"
 	retrySequence  = "sequence" // in an element of records
 	retryParts     = "parts"    // in an element of records
@@ -44,7 +43,6 @@ const (
 	replayTries    = "replayTries"
 	replayTriedBy  = "replayTriedBy"
 	maxRowRecords  = 100 // about 10 KB; see retryMore for the next ones
-	sequenceDigits = 40
 )
 
 // laneHash identifies an item for one handler.
@@ -180,7 +178,7 @@ func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
 	out.attempts, out.since = int(dynamo.Number(row, names.attempts)), dynamo.Time(row, names.since)
 	out.tries = tryCount{int(dynamo.Number(row, names.tries)), dynamo.Text(row, names.triedBy)}
 
-	if keys, _ := row[retryKeys].(*ddbtypes.AttributeValueMemberM); keys != nil {
+	if keys, _ := row[deadLetterKeys].(*ddbtypes.AttributeValueMemberM); keys != nil {
 		out.keys = keys.Value
 	}
 
@@ -236,6 +234,9 @@ func (w waitingRecord) encode() ddbtypes.AttributeValue {
 
 	return dynamo.M(m)
 }
+
+// sequenceDigits is how many digits a sequence number may have.
+const sequenceDigits = 40
 
 // paddedSequence returns the sequence number with leading zeros, so that sequence
 // numbers sort as text. They have up to 40 digits.

@@ -54,7 +54,7 @@ func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state 
 
 	row := deadLetterRowKey(t.source(r.Handler), hash.rowID())
 	row[rowFormat] = dynamo.N(retryRowFormat)
-	row[retryKeys] = dynamo.M(r.Keys)
+	row[deadLetterKeys] = dynamo.M(r.Keys)
 	row[retryRecords] = &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{record.encode()}}
 	row[retryLast] = dynamo.S(paddedSequence(r.SequenceNumber))
 	row[retryAttempts] = dynamo.N(int64(state.attempts))

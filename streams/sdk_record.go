@@ -1,15 +1,16 @@
 package streams
 
 import (
+	"github.com/aws/aws-sdk-go-v2/aws"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
 // fromSDK converts a record of the SDK.
 func fromSDK(in *streamtypes.Record) Record {
-	out := Record{EventName: EventName(in.EventName), EventID: deref(in.EventID)}
+	out := Record{EventName: EventName(in.EventName), EventID: aws.ToString(in.EventID)}
 	if in.UserIdentity != nil {
-		out.Identity = Identity{PrincipalID: deref(in.UserIdentity.PrincipalId), Type: deref(in.UserIdentity.Type)}
+		out.Identity = Identity{PrincipalID: aws.ToString(in.UserIdentity.PrincipalId), Type: aws.ToString(in.UserIdentity.Type)}
 	}
 
 	d := in.Dynamodb
@@ -17,7 +18,7 @@ func fromSDK(in *streamtypes.Record) Record {
 		return out
 	}
 
-	out.SequenceNumber = deref(d.SequenceNumber)
+	out.SequenceNumber = aws.ToString(d.SequenceNumber)
 	out.Keys, out.Old, out.New = convertImage(d.Keys), convertImage(d.OldImage), convertImage(d.NewImage)
 	if d.ApproximateCreationDateTime != nil {
 		out.CreatedAt = *d.ApproximateCreationDateTime
@@ -28,13 +29,6 @@ func fromSDK(in *streamtypes.Record) Record {
 	}
 
 	return out
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // convertImage converts an item.

@@ -101,11 +101,11 @@ func (s *shardLanes) pushAll(deliveries []*delivery) {
 }
 
 // startQueued starts a lane of its own for an item of the retry queue.
-func (s *shardLanes) startQueued(handler int, item *queuedItem) {
+func (s *shardLanes) startQueued(handler int, key string, step step) {
 	s.scheduler.mu.Lock()
 	defer s.scheduler.mu.Unlock()
 
-	s.push(handler, string(item.hash[:]), &delivery{record: &pendingRecord{}, queued: item})
+	s.push(handler, key, &delivery{record: &pendingRecord{}, queued: step})
 }
 
 // push appends a delivery to its lane. The caller holds scheduler.mu.

@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// callTimeout is how long one call to DynamoDB Streams may take.
-	callTimeout = 30 * time.Second
-
 	// A shard counts as active for activePauses times PollActive after its last record.
 	activePauses = 40
 
@@ -29,6 +26,9 @@ const (
 	caughtUpPages = 2
 )
 
+// callTimeout is how long one call to DynamoDB Streams may take.
+const callTimeout = 30 * time.Second
+
 // The results of reading, beside the end of a context.
 var (
 	errShardEnd  = errors.New("streams: end of shard")
@@ -39,7 +39,7 @@ var (
 // delivered. An iterator is only used to continue from the position: an expired iterator is
 // replaced, and records that come twice are dropped.
 type shardReader struct {
-	cfg    *Config
+	cfg    *shardConfig
 	stream *stream
 	shard  string
 	lanes  *shardLanes
@@ -276,7 +276,7 @@ func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 		return page{err: err, began: began}
 	}
 
-	return page{records: out.Records, next: deref(out.NextShardIterator), began: began, took: time.Since(began)}
+	return page{records: out.Records, next: aws.ToString(out.NextShardIterator), began: began, took: time.Since(began)}
 }
 
 // openIterator gets an iterator that starts directly after the last record
@@ -308,7 +308,7 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 		return r.handleFault(ctx, err)
 	}
 
-	r.iterator = deref(out.ShardIterator)
+	r.iterator = aws.ToString(out.ShardIterator)
 	if r.iterator == "" {
 		return errShardEnd
 	}

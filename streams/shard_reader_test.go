@@ -160,7 +160,7 @@ func TestAnIteratorThatExpiresBeforeItsFirstReadLosesNothing(t *testing.T) {
 
 func TestAnIdleShardIsPolledEveryFiveSeconds(t *testing.T) {
 	virtually(t, func(t *testing.T) {
-		r := &shardReader{cfg: &Config{PollActive: 250 * time.Millisecond, PollIdle: 5 * time.Second}, activeSince: time.Now()}
+		r := &shardReader{cfg: &shardConfig{PollActive: 250 * time.Millisecond, PollIdle: 5 * time.Second}, activeSince: time.Now()}
 		count := func(span time.Duration) (n int) {
 			for end := time.Now().Add(span); time.Now().Before(end); n++ {
 				time.Sleep(r.idlePause())
@@ -255,13 +255,13 @@ func testReader(t *testing.T, api streamsAPI, h HandlerFunc) *shardReader {
 	}
 
 	cfg := Config{Streams: api, Handlers: []Handler{{Name: "h", Handle: h}}, Log: embeddedtest.Quiet()}.withDefaults()
-	scheduler := newLaneScheduler(&cfg)
+	scheduler, _ := cfg.newScheduler()
 	window := newPendingWindow(cfg.maxPending, maxWindow, &memoryBudget{limit: cfg.maxPendingBytes})
 	lease := newHeldLease(nil, Lease{}, time.Now(), 24*time.Hour)
 
 	return &shardReader{
-		cfg:    &cfg,
-		stream: newStream(&cfg, "arn"),
+		cfg:    cfg.shards(),
+		stream: newStream(cfg.lineage(), "arn"),
 		shard:  "s",
 		lanes:  scheduler.newShardLanes(t.Context(), lease, window),
 		wake:   make(chan struct{}, 1),

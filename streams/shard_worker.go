@@ -12,14 +12,11 @@ import (
 // handlers and stores checkpoints in the lease.
 type shardWorker struct {
 	leaseWork
+	shardParts
 
-	id        string
-	stream    *stream
-	discovery *discovery
-	table     *leaseTable
-
-	waiting *waitingItems
-	reader  *shardReader
+	id     string
+	lanes  *shardLanes
+	reader *shardReader
 
 	died     bool      // another death of a holder would make the shard suspect; used by check only
 	reported time.Time // when the lag was last reported; used by check only
@@ -31,34 +28,58 @@ type shardWorker struct {
 	forgetDeaths bool     // earlier deaths do not count any more
 }
 
+// shardConfig says how shards are read. All fields must be set.
+type shardConfig struct {
+	lineageConfig
+
+	Owner           string
+	Group           string
+	PollActive      time.Duration
+	PollIdle        time.Duration
+	DrainTimeout    time.Duration
+	pageSize        int
+	maxPending      int
+	checkpointEvery time.Duration
+}
+
+// shardParts is what the work on a shard shares with the rest of its worker.
+type shardParts struct {
+	cfg        *shardConfig
+	stream     *stream
+	discovery  *discovery
+	table      *leaseTable
+	scheduler  *laneScheduler
+	memory     *memoryBudget
+	pausesRead <-chan struct{} // closed when the scheduler knows which handlers are paused
+	noteChange func()          // tells other workers of a change of the leases
+}
+
 // newShardWorker prepares the work on a shard. l is the shard's lease as this worker has taken it.
-func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLease) *shardWorker {
-	p, st := c.poller, c.stream
+func newShardWorker(ctx context.Context, parts shardParts, l Lease, held *heldLease) *shardWorker {
+	cfg, st := parts.cfg, parts.stream
 
 	w := &shardWorker{
 		leaseWork: leaseWork{
-			cfg:   &p.cfg,
 			name:  l.Shard,
 			shard: l.Shard,
 			lease: held,
-			every: min(p.cfg.checkpointEvery, p.cfg.LeaseDuration/10),
+			fault: cfg.Events.Fault,
+			log:   cfg.Log,
+			every: min(cfg.checkpointEvery, cfg.LeaseDuration/10),
 		},
-		id:        l.Shard,
-		stream:    st,
-		discovery: c.discovery,
-		table:     c.table,
-		gapCount:  l.Gaps,
-		died:      l.deathsSoFar() >= suspectAfter-1,
+		shardParts: parts,
+		id:         l.Shard,
+		gapCount:   l.Gaps,
+		died:       l.deathsSoFar() >= suspectAfter-1,
 	}
 	w.look, w.due, w.progress = w.check, w.checkpointDue, w.toStore
 	w.begin(ctx)
 
-	w.waiting = p.scheduler.waiting
-
-	window := newPendingWindow(p.cfg.maxPending, maxWindow, &p.memory)
-	w.lanes = p.scheduler.newShardLanes(w.work, w.lease, window)
+	window := newPendingWindow(cfg.maxPending, maxWindow, parts.memory)
+	w.lanes = parts.scheduler.newShardLanes(w.work, w.lease, window)
+	w.drain = func(cancel context.CancelCauseFunc) { w.lanes.drain(cfg.DrainTimeout, cancel) }
 	w.reader = &shardReader{
-		cfg:     &p.cfg,
+		cfg:     cfg,
 		stream:  st,
 		shard:   l.Shard,
 		lanes:   w.lanes,
@@ -72,7 +93,7 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 	w.reader.newestAt.Store(unixMilli(l.HandledAt))
 
 	if l.isSuspect() {
-		suspect := newSuspectShard(l, suspectWindows*p.cfg.maxPending)
+		suspect := newSuspectShard(l, suspectWindows*cfg.maxPending)
 		suspect.begin, suspect.ended = w.beginTry, w.noteTry
 		w.trying = l.trying
 		w.lanes.suspect.Store(suspect)
@@ -80,7 +101,7 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 			"shard", l.Shard, "times", l.deaths)
 	}
 
-	now := p.cfg.clock.Now()
+	now := cfg.clock.Now()
 	if l.ParentLost && l.Checkpoint == "" {
 		w.reader.gaps = append(w.reader.gaps, Gap{Reason: GapParent, Stream: st.arn, Shard: l.Parent, Until: now})
 	}
@@ -131,7 +152,7 @@ func (w *shardWorker) run() error {
 	w.report(change)
 
 	if given {
-		w.lease.alive.noteChange()
+		w.noteChange()
 	}
 
 	var halt *GapError
@@ -152,11 +173,11 @@ func (w *shardWorker) loadWaiting(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-w.lanes.scheduler.queues.pausesRead:
+	case <-w.pausesRead:
 	}
 
 	for try := 1; ; try++ {
-		err := w.waiting.load(ctx)
+		err := w.scheduler.waiting.load(ctx)
 		if err == nil {
 			return true
 		}

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"slices"
 	"strconv"
 	"sync"
@@ -128,7 +129,7 @@ func (s *simulation) records() map[string]trimmedRecord {
 			for i := range page.Records {
 				r := fromSDK(&page.Records[i])
 				id, version := keyAndVersion(r)
-				all[id+"/"+strconv.Itoa(version)] = trimmedRecord{shard: deref(shard.ShardId), sequence: r.SequenceNumber, at: r.CreatedAt}
+				all[id+"/"+strconv.Itoa(version)] = trimmedRecord{shard: aws.ToString(shard.ShardId), sequence: r.SequenceNumber, at: r.CreatedAt}
 			}
 
 			if iterator = page.NextShardIterator; len(page.Records) == 0 {

@@ -355,7 +355,7 @@ func shardsOf(l listing, known map[string]Lease, alive []string) (shards []Shard
 		if _, has := known[id]; !has {
 			shards = append(shards, ShardStatus{
 				Shard:  id,
-				Parent: deref(shard.ParentShardId),
+				Parent: aws.ToString(shard.ParentShardId),
 				State:  ShardUnknown,
 				Open:   endingSequence(shard) == "",
 				Listed: true,

@@ -141,7 +141,7 @@ func sequenceOf(r streamtypes.Record) string {
 		return ""
 	}
 
-	return deref(r.Dynamodb.SequenceNumber)
+	return aws.ToString(r.Dynamodb.SequenceNumber)
 }
 
 // readPage reads a page from the iterator, or from the position if iterator is "".
@@ -157,7 +157,7 @@ func (p shardPosition) readPage(ctx context.Context, api streamsAPI, arn, shard,
 		return nil, "", err
 	}
 
-	return out.Records, deref(out.NextShardIterator), nil
+	return out.Records, aws.ToString(out.NextShardIterator), nil
 }
 
 // input asks for an iterator at the position.
@@ -193,7 +193,7 @@ func (p shardPosition) iterator(ctx context.Context, api streamsAPI, arn, shard 
 		return "", err
 	}
 
-	if deref(out.ShardIterator) == "" {
+	if aws.ToString(out.ShardIterator) == "" {
 		return "", errors.New("there is no iterator")
 	}
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +70,25 @@ type listing struct {
 	gone       bool      // the stream does not exist, which was confirmed
 }
 
-func newStream(cfg *Config, arn string) *stream {
+// lineageConfig says how a stream is listed and its leases are kept in line with its shards. All fields
+// must be set.
+type lineageConfig struct {
+	Streams       streamsAPI
+	DynamoDB      dynamoAPI
+	NeedImages    bool
+	OnGap         GapPolicy
+	LeaseDuration time.Duration
+	Events        Events
+	Log           *slog.Logger
+	clock         *dynamo.Clock
+	discoverEvery time.Duration
+	horizon       time.Duration
+}
+
+// confirmOver is the time over which answers must repeat that a stream or a shard is gone.
+func (c *lineageConfig) confirmOver() time.Duration { return min(c.discoverEvery/2, maxConfirmOver) }
+
+func newStream(cfg *lineageConfig, arn string) *stream {
 	return &stream{
 		api:         cfg.Streams,
 		tables:      cfg.DynamoDB,
@@ -236,10 +255,10 @@ func listStreams(ctx context.Context, api streamsAPI, table string) ([]string, e
 		}
 
 		for _, st := range out.Streams {
-			arns = append(arns, deref(st.StreamArn))
+			arns = append(arns, aws.ToString(st.StreamArn))
 		}
 
-		next := deref(out.LastEvaluatedStreamArn)
+		next := aws.ToString(out.LastEvaluatedStreamArn)
 		if next == "" || len(out.Streams) == 0 {
 			break
 		}
@@ -288,10 +307,10 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter, 
 
 		before := len(l.shards)
 		for _, shard := range d.Shards {
-			l.shards[deref(shard.ShardId)] = shard
+			l.shards[aws.ToString(shard.ShardId)] = shard
 		}
 
-		next := deref(d.LastEvaluatedShardId)
+		next := aws.ToString(d.LastEvaluatedShardId)
 		if next == "" {
 			return l, nil
 		}
@@ -375,7 +394,7 @@ func (s *stream) endOf(ctx context.Context, shard string) (string, error) {
 func (l listing) children(shard string) []string {
 	var out []string
 	for id, s := range l.shards {
-		if deref(s.ParentShardId) == shard {
+		if aws.ToString(s.ParentShardId) == shard {
 			out = append(out, id)
 		}
 	}
@@ -393,7 +412,7 @@ func endingSequence(s streamtypes.Shard) string {
 		return ""
 	}
 
-	return deref(s.SequenceNumberRange.EndingSequenceNumber)
+	return aws.ToString(s.SequenceNumberRange.EndingSequenceNumber)
 }
 
 // shardCreatedAt reads the creation time out of a shard's id, which is "shardId-", 20 digits of

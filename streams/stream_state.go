@@ -280,7 +280,7 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState) error 
 
 	gap := Gap{Reason: GapReplaced, Stream: d.stream.arn, Since: lastHandledAt(leases), Until: d.cfg.clock.Now()}
 	if d.cfg.OnGap == GapHalt {
-		declareGap(d.cfg, gap)
+		declareGap(d.cfg.Log, d.cfg.Events, gap)
 		return &GapError{Gap: gap}
 	}
 
@@ -304,7 +304,7 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState) error 
 	if err := d.table.deleteRow(ctx, streamStateRow); err != nil {
 		return fmt.Errorf("streams: forget %s: %w", d.stream.arn, err)
 	}
-	declareGap(d.cfg, gap)
+	declareGap(d.cfg.Log, d.cfg.Events, gap)
 
 	return nil
 }

@@ -23,7 +23,6 @@ import (
 // A record becomes a dead letter when calls for it that ran alone have ended maxDeaths processes.
 // While no lease is suspect, all of this costs no write.
 const (
-	suspectAfter = 3
 	maxDeaths    = 3
 	suspectBatch = 32
 
@@ -44,6 +43,9 @@ const (
 	// before the next try.
 	callEnds = 5 * time.Second
 )
+
+// suspectAfter is how many deaths of holders without progress make a lease suspect.
+const suspectAfter = 3
 
 // tryNote says which records of a suspect shard are being tried: a batch, or one record of a batch
 // that has ended a worker. A tryNote is never modified.
@@ -225,10 +227,10 @@ func (s *laneScheduler) tryAlone(l *lane, h *Handler, d *delivery, suspect *susp
 }
 
 // longestCall is how long a handler call may take before enterAlone stops waiting for it.
-func longestCall(cfg *Config) time.Duration {
+func longestCall(handlers []Handler) time.Duration {
 	longest := time.Duration(0)
-	for i := range cfg.Handlers {
-		longest = max(longest, cfg.Handlers[i].Timeout)
+	for i := range handlers {
+		longest = max(longest, handlers[i].Timeout)
 	}
 
 	return longest + callEnds

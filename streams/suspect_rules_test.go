@@ -21,7 +21,7 @@ import (
 // the records that were tried when the last worker ended.
 func suspectReader(t *testing.T, handle HandlerFunc, records, left int, died *tryNote) (r *shardReader, notes *int) {
 	cfg := Config{Handlers: []Handler{{Name: "h", Handle: handle}}}.withDefaults()
-	scheduler := newLaneScheduler(&cfg)
+	scheduler, _ := cfg.newScheduler()
 	window := newPendingWindow(100, 100, &memoryBudget{limit: 1 << 20})
 	lanes := scheduler.newShardLanes(t.Context(), newHeldLease(nil, Lease{}, time.Now(), time.Hour), window)
 
@@ -38,7 +38,7 @@ func suspectReader(t *testing.T, handle HandlerFunc, records, left int, died *tr
 			Keys:           map[string]streamtypes.AttributeValue{"id": &streamtypes.AttributeValueMemberS{Value: "o-0"}},
 		}
 	}
-	r = &shardReader{cfg: &cfg, stream: &stream{}, lanes: lanes, iterator: "of the last page", ahead: make(chan page, 1)}
+	r = &shardReader{cfg: cfg.shards(), stream: &stream{}, lanes: lanes, iterator: "of the last page", ahead: make(chan page, 1)}
 	r.ahead <- last
 
 	return r, notes
@@ -283,10 +283,10 @@ func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
 			return nil
 		})
 		cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
-		scheduler := newLaneScheduler(&cfg)
+		scheduler, queues := cfg.newScheduler()
 		scheduler.calls.enterAlone()
 
-		q := &retryQueue{queues: scheduler.queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
+		q := &retryQueue{queues: queues, h: &cfg.Handlers[0], leaseWork: heldForAnHour()}
 		q.suspect.Store(true)
 
 		if next, err := (&queuedItem{queue: q, hash: hashLane("o")}).try(t.Context(), nil); err != nil || next.IsZero() {

@@ -18,7 +18,7 @@ func (p *runningPoller) suspend() {
 // terms returns for how long the poller counts its leases as its own.
 func (p *runningPoller) terms() []*term {
 	var terms []*term
-	queues := p.scheduler.queues
+	queues := p.queues
 	queues.mu.Lock()
 	for _, q := range queues.held {
 		terms = append(terms, &q.lease.own)
@@ -74,7 +74,7 @@ func TestRowsOfOtherProcessesMakeNewerRecordsWait(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 		p := w.start(w.config(alwaysFails, patient))
-		w.until("the queue is held", func() bool { return p.scheduler.queues.queue("h") != nil })
+		w.until("the queue is held", func() bool { return p.queues.queue("h") != nil })
 		time.Sleep(time.Second)
 		w.storeVersion(w.retries(), 1)
 		w.until("the item waits", func() bool { return p.scheduler.waiting.has(waitingItem{0, hashLane("o-0")}) })

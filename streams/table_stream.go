@@ -146,7 +146,7 @@ func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, 
 // findSuccessor returns the stream to read after the current one, "" if there is none
 // yet.
 func (p *Poller) findSuccessor(ctx context.Context, current string) (string, error) {
-	l, headErr := newStream(&p.cfg, current).head(ctx)
+	l, headErr := newStream(p.cfg.lineage(), current).head(ctx)
 	if headErr == nil && !l.closed() {
 		return current, nil
 	}
@@ -185,7 +185,7 @@ func (p *Poller) replaceStream(ctx context.Context, current, next string) (strin
 	// Before the new stream is stored, so that under GapHalt every later start finds the gap, too.
 	gap := Gap{Reason: GapReplaced, Stream: current, Since: lastHandledAt(leases), Until: p.cfg.clock.Now()}
 	if p.cfg.OnGap == GapHalt {
-		declareGap(&p.cfg, gap)
+		declareGap(p.cfg.Log, p.cfg.Events, gap)
 		return "", &GapError{Gap: gap}
 	}
 
@@ -199,7 +199,7 @@ func (p *Poller) replaceStream(ctx context.Context, current, next string) (strin
 	stored, err := p.storeCurrentStream(ctx, update)
 	// If another worker has stored another stream, that worker declares the gap.
 	if err == nil && stored == next {
-		declareGap(&p.cfg, gap)
+		declareGap(p.cfg.Log, p.cfg.Events, gap)
 	}
 
 	return stored, err
@@ -216,7 +216,7 @@ func latestStreamOf(ctx context.Context, api dynamoAPI, table string) (string, e
 		return "", nil
 	}
 
-	return deref(out.Table.LatestStreamArn), nil
+	return aws.ToString(out.Table.LatestStreamArn), nil
 }
 
 func (p *Poller) currentStreamUpdate(arn string) *dynamo.Update {
