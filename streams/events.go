@@ -11,7 +11,7 @@ type Events struct {
 	Handled func(Handled)
 	// Retrying is called after every failed call that will be repeated.
 	Retrying func(Retrying)
-	// DeadLetter is called when a record has been stored as a dead letter.
+	// deadletters.Letter is called when a record has been stored as a dead letter.
 	DeadLetter func(r Record, attempts int, err error)
 	// Gap is called when records were trimmed before they were read.
 	Gap func(Gap)
@@ -83,30 +83,4 @@ type Lag struct {
 	// CaughtUp says that every record that was read is finished, and that the newest pages of the
 	// shard were empty. One empty page is not enough.
 	CaughtUp bool
-}
-
-// withDefaults returns the hooks with one that does nothing in place of each that is missing.
-func (e Events) withDefaults() Events {
-	orNothing(&e.Page)
-	orNothing(&e.Handled)
-	orNothing(&e.Retrying)
-	orNothing(&e.Gap)
-	orNothing(&e.Lease)
-	orNothing(&e.Lag)
-
-	if e.DeadLetter == nil {
-		e.DeadLetter = func(Record, int, error) {}
-	}
-
-	if e.Fault == nil {
-		e.Fault = func(string, string, error) {}
-	}
-
-	return e
-}
-
-func orNothing[T any](hook *func(T)) {
-	if *hook == nil {
-		*hook = func(T) {}
-	}
 }
