@@ -184,7 +184,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS CRASH
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
-	go test ./streams -count=1 -run 'TestSimulation|Thousands' -timeout 3h -v -args -simseeds $(SIMSEEDS) -fleetshards 10000
+	go test ./streams/poller -count=1 -run 'TestSimulation|Thousands' -timeout 3h -v -args -simseeds $(SIMSEEDS) -fleetshards 10000
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	go test -short -count=$(REPEATS) -timeout 10h ./once/... ./transitions/lists ./api/auth
 	go run ./internal/tools/mutants -every $(MUTANTS) ./once/txn ./api/auth ./once ./once/idempotency ./once/actions ./once/ledger ./payments ./payments/reconcile ./payments/sandbox ./once/inventory ./queues/events ./operate/erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier

@@ -29,7 +29,9 @@ import (
 	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/shipping/reports"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/retryqueue"
 	"ratchet/tests/shop"
 	"ratchet/transitions"
 )
@@ -62,7 +64,7 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	s.kit, s.db, s.transport = kit, kit.DB, kit.Wire
 	log := slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
-	kit.Tables(streams.DeadLetterTableInput("letters"), streams.LeaseTableInput("leases"), auth.TableInput("keys"),
+	kit.Tables(deadletters.TableInput("letters"), leases.TableInput("leases"), auth.TableInput("keys"),
 		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"))
 
 	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests,
@@ -127,8 +129,8 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 		Claims:      once.Config{DynamoDB: s.db, Table: shop.ClaimsTable},
 		Locks:       locks,
 		Parked:      kit.ParkedTasks(),
-		DeadLetters: streams.DeadLetters{DynamoDB: s.db, Table: "letters"},
-		RetryQueue:  streams.RetryQueue{DynamoDB: s.db, TableName: shop.OrdersTable, DeadLetterTable: "letters", LeaseTable: "leases"},
+		DeadLetters: deadletters.Letters{DynamoDB: s.db, Table: "letters"},
+		RetryQueue:  retryqueue.Queue{DynamoDB: s.db, TableName: shop.OrdersTable, DeadLetterTable: "letters", LeaseTable: "leases"},
 		Replay:      s.replay,
 		Endpoints:   endpoints,
 		Deliveries:  deliveries,

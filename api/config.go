@@ -21,6 +21,10 @@ import (
 	"ratchet/payments"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/replay"
+	"ratchet/streams/retryqueue"
+	"ratchet/streams/status"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 )
@@ -39,9 +43,9 @@ type Config struct {
 	// Parked holds the tokens of waiting executions, which Completer answers.
 	Parked      *tasktoken.Store
 	Completer   completer
-	DeadLetters streams.DeadLetters
+	DeadLetters deadletters.Letters
 	// RetryQueue is where dead letters are redriven.
-	RetryQueue streams.RetryQueue
+	RetryQueue retryqueue.Queue
 	// Endpoints get notifications, which Deliveries brings to them.
 	Endpoints  *notify.Endpoints
 	Deliveries *notify.Deliveries
@@ -58,9 +62,9 @@ type Config struct {
 	// Around has the sources of an order's explanation beside its transitions. A nil source is left out.
 	Around inspect.Around
 	// Replay delivers changes of an order to handlers again. If it is nil, the route answers 404.
-	Replay func(context.Context, Replay) (streams.RebuildCount, error)
+	Replay func(context.Context, Replay) (replay.RebuildCount, error)
 	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.
-	Stream func(context.Context) (streams.Status, error)
+	Stream func(context.Context) (status.Status, error)
 	// Status says what runs where, and what needs a person. If it is nil, the route answers 404.
 	Status func(context.Context) (inspect.SystemStatus, error)
 	// Start starts the execution of a created order. It must be idempotent: a repeated

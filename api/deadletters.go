@@ -14,6 +14,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
 )
 
 func (s *service) deadLetterRoutes(h huma.API) {
@@ -87,10 +88,10 @@ func (s *service) listDeadLetters(ctx context.Context, c caller, in *listDeadLet
 	out := &listDeadLettersOutput{}
 	var err error
 	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"letters", string(c.tenant), in.Handler},
-		func(after string, n int) ([]streams.DeadLetter, string, error) {
+		func(after string, n int) ([]deadletters.Letter, string, error) {
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
-		func(l streams.DeadLetter) (deadLetter, bool, error) {
+		func(l deadletters.Letter) (deadLetter, bool, error) {
 			id, own := c.tenant.ownID(orderIDOf(l))
 
 			return deadLetter{
@@ -111,12 +112,12 @@ func (s *service) listDeadLetters(ctx context.Context, c caller, in *listDeadLet
 }
 
 // deadLetterID returns the id as callers see it. A stored id has characters that a path cannot have.
-func deadLetterID(l streams.DeadLetter) string {
+func deadLetterID(l deadletters.Letter) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(l.ID))
 }
 
 // orderIDOf returns the stored id of the order that the dead letter is about, "" if it is unknown.
-func orderIDOf(l streams.DeadLetter) string {
+func orderIDOf(l deadletters.Letter) string {
 	id, _ := l.Keys["orderId"].(*types.AttributeValueMemberS)
 	if id == nil {
 		return ""
@@ -179,25 +180,25 @@ func (s *service) discardDeadLetter(ctx context.Context, c caller, in *redriveIn
 }
 
 // ownDeadLetter returns the dead letter that the request names, if it belongs to the caller's tenant.
-func (s *service) ownDeadLetter(ctx context.Context, c caller, in *redriveInput) (streams.DeadLetter, error) {
+func (s *service) ownDeadLetter(ctx context.Context, c caller, in *redriveInput) (deadletters.Letter, error) {
 	h, err := s.handler(in.Handler)
 	if err != nil {
-		return streams.DeadLetter{}, err
+		return deadletters.Letter{}, err
 	}
 
 	id, err := base64.RawURLEncoding.Strict().DecodeString(in.Letter)
 	if err != nil || !deadLetterRule.Match(id) {
-		return streams.DeadLetter{}, notFound("dead_letter")
+		return deadletters.Letter{}, notFound("dead_letter")
 	}
 
 	l, err := s.cfg.DeadLetters.Get(ctx, h.Name, string(id))
 	// An unreadable dead letter comes with an error, and can still be discarded.
 	if err != nil && l.Unreadable == "" {
-		return streams.DeadLetter{}, err
+		return deadletters.Letter{}, err
 	}
 
 	if _, own := c.tenant.ownID(orderIDOf(l)); !own {
-		return streams.DeadLetter{}, notFound("dead_letter")
+		return deadletters.Letter{}, notFound("dead_letter")
 	}
 
 	return l, nil

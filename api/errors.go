@@ -17,7 +17,7 @@ import (
 	"ratchet/operate/audit"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 )
 
@@ -137,9 +137,9 @@ var domainErrors = []domainError{
 	{audit.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 
 	// Dead letters.
-	{streams.ErrDeadLetterNotFound, http.StatusNotFound, "dead_letter_not_found", "There is no such dead letter."},
-	{streams.ErrRedriving, http.StatusConflict, "redriving", "This dead letter waits to be redriven already."},
-	{streams.ErrUnreadable, http.StatusConflict, "dead_letter_unreadable", "The change of this dead letter cannot be decoded. It can only be discarded."},
+	{deadletters.ErrNotFound, http.StatusNotFound, "dead_letter_not_found", "There is no such dead letter."},
+	{deadletters.ErrRedriving, http.StatusConflict, "redriving", "This dead letter waits to be redriven already."},
+	{deadletters.ErrUnreadable, http.StatusConflict, "dead_letter_unreadable", "The change of this dead letter cannot be decoded. It can only be discarded."},
 }
 
 // problem returns the problem of err, which matches the row. members are the names in the

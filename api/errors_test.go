@@ -12,7 +12,7 @@ import (
 	"ratchet/once/txn"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 )
 
@@ -33,7 +33,7 @@ func TestNoRefusalBecomesAFailureOfTheServer(t *testing.T) {
 		ledger.ErrHoldExpired, ledger.ErrHoldExceeded,
 		payments.ErrDeclined, payments.ErrVoided, payments.ErrExpired, payments.ErrConflict, payments.ErrInvalid, payments.ErrUnknownPayment,
 		payments.ErrExceeded, payments.ErrState, payments.ErrBusy, payments.ErrCallback, payments.ErrNoCallbacks, reports.ErrCallback, reports.ErrNoCallbacks,
-		streams.ErrDeadLetterNotFound, streams.ErrRedriving, streams.ErrUnreadable,
+		deadletters.ErrNotFound, deadletters.ErrRedriving, deadletters.ErrUnreadable,
 		txn.ErrInvalid,
 	} {
 		wrapped := fmt.Errorf("do a thing: %w", refusal)

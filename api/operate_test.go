@@ -15,6 +15,8 @@ import (
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams"
+	"ratchet/streams/poller"
+	"ratchet/streams/status"
 	"ratchet/transitions"
 )
 
@@ -35,7 +37,7 @@ func (s *apiServer) createDeadLetters(handler streams.Handler, want int) {
 		return err
 	}
 
-	poller, err := streams.New(streams.Config{
+	poller, err := poller.New(poller.Config{
 		Streams:         dynamodbstreams.NewFromConfig(s.engine.AWSConfig()),
 		DynamoDB:        s.db,
 		TableName:       "orders",
@@ -157,8 +159,8 @@ func TestARepeatStartsTheExecutionAfterAFailedStart(t *testing.T) {
 func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
 	var s *apiServer
 	s = newAPIServer(t, func(c *api.Config) {
-		c.Stream = func(ctx context.Context) (streams.Status, error) {
-			return streams.Inspector{
+		c.Stream = func(ctx context.Context) (status.Status, error) {
+			return status.Inspector{
 				Streams:         dynamodbstreams.NewFromConfig(s.engine.AWSConfig()),
 				DynamoDB:        s.db,
 				TableName:       "orders",

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"ratchet/api/internal/input"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 )
 
 type redriveManyInput struct {
@@ -40,16 +40,16 @@ func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveM
 		return nil, err
 	}
 
-	filter := streams.DeadLetterFilter{Since: in.Body.Since, Error: in.Body.Error}
+	filter := deadletters.Filter{Since: in.Body.Since, Error: in.Body.Error}
 	// The cursor is not bound to dryRun: a cursor of a dry run also continues the redrive.
 	binding := []string{"redrive", string(c.tenant), in.Handler, filter.Since.UTC().Format(time.RFC3339Nano), filter.Error}
 	out := &redriveManyOutput{}
 	var err error
 	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, binding,
-		func(after string, n int) ([]streams.DeadLetter, string, error) {
+		func(after string, n int) ([]deadletters.Letter, string, error) {
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
-		func(l streams.DeadLetter) (redriven, bool, error) {
+		func(l deadletters.Letter) (redriven, bool, error) {
 			id, own := c.tenant.ownID(orderIDOf(l))
 			if !own || !filter.Selects(l) {
 				return redriven{}, false, nil
@@ -65,18 +65,18 @@ func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveM
 
 // redriveOne puts the dead letter into its handler's queue and returns the result, "" if the dead
 // letter is gone.
-func (s *service) redriveOne(ctx context.Context, l streams.DeadLetter, dryRun bool) (result string, err error) {
+func (s *service) redriveOne(ctx context.Context, l deadletters.Letter, dryRun bool) (result string, err error) {
 	if !dryRun {
 		err = s.cfg.RetryQueue.Redrive(ctx, l.Handler, l.ID)
 	}
 
 	switch {
-	case errors.Is(err, streams.ErrUnreadable), l.Unreadable != "":
+	case errors.Is(err, deadletters.ErrUnreadable), l.Unreadable != "":
 		return "unreadable", nil
-	case errors.Is(err, streams.ErrRedriving), dryRun && !l.QueuedAt.IsZero():
+	case errors.Is(err, deadletters.ErrRedriving), dryRun && !l.QueuedAt.IsZero():
 		return "waiting", nil
 	// Handled or discarded since the page was read.
-	case errors.Is(err, streams.ErrDeadLetterNotFound):
+	case errors.Is(err, deadletters.ErrNotFound):
 		return "", nil
 	case err != nil:
 		return "", err

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"ratchet/streams/retryqueue"
 	"context"
 	"net/http"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
+	"ratchet/streams/replay"
 )
 
 func TestDeadLettersAreRedrivenByThePage(t *testing.T) {
@@ -88,14 +90,14 @@ func TestDeadLettersAreRedrivenByThePage(t *testing.T) {
 }
 
 // replay replays an order as the server does. Each has two changes, and has lost older ones.
-func (s *apiServer) replay(ctx context.Context, r api.Replay) (streams.RebuildCount, error) {
-	return streams.Rebuild{
+func (s *apiServer) replay(ctx context.Context, r api.Replay) (replay.RebuildCount, error) {
+	return replay.Rebuild{
 		Queue:    s.cfg.RetryQueue,
 		DynamoDB: s.db,
 		Name:     "replay",
 		Handlers: r.Handlers,
-		Expand: func(_ context.Context, item map[string]types.AttributeValue) ([]streams.Version, bool, error) {
-			return []streams.Version{{Number: 1, New: item}, {Number: 2, Old: item, New: item}}, true, nil
+		Expand: func(_ context.Context, item map[string]types.AttributeValue) ([]replay.Version, bool, error) {
+			return []replay.Version{{Number: 1, New: item}, {Number: 2, Old: item, New: item}}, true, nil
 		},
 		Again:  r.Again,
 		Repeat: true,
@@ -135,7 +137,7 @@ func TestAnOrderIsReplayedToItsHandlers(t *testing.T) {
 func (s *apiServer) waitingItems(handler string) string {
 	s.t.Helper()
 
-	items, err := s.cfg.DeadLetters.Waiting(context.Background(), "orders", handler)
+	items, err := retryqueue.Items(context.Background(), s.cfg.DeadLetters, "orders", handler)
 	if err != nil {
 		s.t.Fatal(err)
 	}

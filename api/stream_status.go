@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"ratchet/api/auth"
-	"ratchet/streams"
+	"ratchet/streams/status"
 )
 
 func (s *service) streamRoutes(h huma.API) {
@@ -100,7 +100,7 @@ func (s *service) stream(ctx context.Context, _ caller, _ *struct{}) (*streamOut
 	return out, nil
 }
 
-func toStreamShard(shard streams.ShardStatus, now time.Time) streamShard {
+func toStreamShard(shard status.ShardStatus, now time.Time) streamShard {
 	return streamShard{
 		Shard:         shard.Shard,
 		State:         string(shard.State),

@@ -13,7 +13,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/notify"
 	"ratchet/operate/inspect"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 	"ratchet/transitions/refusals"
 )
@@ -33,9 +33,9 @@ func (s seen) OfOrder(_ context.Context, order string) ([]notify.Delivery, error
 	return []notify.Delivery{own, other}, s.err
 }
 
-func (s seen) All(context.Context, string, streams.DeadLetterFilter) iter.Seq2[streams.DeadLetter, error] {
-	return func(yield func(streams.DeadLetter, error) bool) {
-		yield(streams.DeadLetter{}, errors.New("table ratchet-dead-letters: denied"))
+func (s seen) All(context.Context, string, deadletters.Filter) iter.Seq2[deadletters.Letter, error] {
+	return func(yield func(deadletters.Letter, error) bool) {
+		yield(deadletters.Letter{}, errors.New("table ratchet-dead-letters: denied"))
 	}
 }
 

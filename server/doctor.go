@@ -15,7 +15,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/operate/doctor"
 	"ratchet/operate/inspect"
-	"ratchet/streams"
+	"ratchet/streams/leases"
 )
 
 // Examine checks whether the setup fits this program. It compares the settings with each other, and
@@ -52,7 +52,7 @@ func (b *Backend) doctorConfig() doctor.Config {
 		Machine:   b.neededMachine(),
 		Queue:     b.neededQueue(),
 		Readers: func(ctx context.Context, arn string) ([]string, error) {
-			return streams.Readers(ctx, b.DynamoDB, b.Tables.Leases, arn)
+			return leases.Readers(ctx, b.DynamoDB, b.Tables.Leases, arn)
 		},
 	}
 

@@ -12,6 +12,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/queues"
 	"ratchet/streams"
+	"ratchet/streams/poller"
 )
 
 // HealthStatus is the result of one check.
@@ -49,7 +50,7 @@ type health struct {
 	workers  int  // calls of Run that have not returned
 	begun    bool // watch was called, and no worker has ended since
 	worker   *activities.Worker
-	poller   *streams.Poller
+	poller   *poller.Poller
 	consumer *queues.Consumer
 	gaps     []streams.Gap
 }
@@ -87,7 +88,7 @@ func (h *health) begin() (end func()) {
 // watch takes the parts of a worker. A part that the worker does not run is nil. The activities' worker
 // is also nil if other programs serve all activities, and the consumer is also nil if there is no
 // queue.
-func (h *health) watch(w *activities.Worker, p *streams.Poller, c *queues.Consumer) {
+func (h *health) watch(w *activities.Worker, p *poller.Poller, c *queues.Consumer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
@@ -192,7 +193,7 @@ func (b *Backend) checkActivities(w *activities.Worker) []HealthCheck {
 	return []HealthCheck{ok("activities")}
 }
 
-func (b *Backend) checkStream(p *streams.Poller) HealthCheck {
+func (b *Backend) checkStream(p *poller.Poller) HealthCheck {
 	const name = "stream"
 
 	if err := p.Health(); err != nil {

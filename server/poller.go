@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/streams"
+	"ratchet/streams/poller"
 )
 
 // embeddedLease is the duration of a shard's lease on the embedded engine. After a crash, a new worker
@@ -52,8 +53,8 @@ func (b *Backend) assembleHandlers() error {
 
 // newPoller builds the poller of the orders' stream. On the embedded engine, each commit wakes the
 // poller, so that it need not wait for its next poll. Release ends that.
-func (b *Backend) newPoller(ctx context.Context, name string) (p *streams.Poller, release func(), err error) {
-	cfg := streams.Config{
+func (b *Backend) newPoller(ctx context.Context, name string) (p *poller.Poller, release func(), err error) {
+	cfg := poller.Config{
 		Streams:         b.Streams,
 		DynamoDB:        b.DynamoDB,
 		TableName:       b.Tables.Orders,
@@ -85,7 +86,7 @@ func (b *Backend) newPoller(ctx context.Context, name string) (p *streams.Poller
 		}
 	}
 
-	if p, err = streams.New(cfg); err != nil {
+	if p, err = poller.New(cfg); err != nil {
 		release()
 		return nil, nil, err
 	}

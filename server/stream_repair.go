@@ -8,6 +8,7 @@ import (
 	"ratchet/api"
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
+	"ratchet/streams/replay"
 	"ratchet/transitions"
 )
 
@@ -25,16 +26,16 @@ type Repair struct {
 
 // Expander returns a function that turns an order into its changes, so that they can be given to
 // handlers of the stream again.
-func (b *Backend) Expander(r Repair) streams.Expander {
-	return func(ctx context.Context, item map[string]types.AttributeValue) ([]streams.Version, bool, error) {
+func (b *Backend) Expander(r Repair) replay.Expander {
+	return func(ctx context.Context, item map[string]types.AttributeValue) ([]replay.Version, bool, error) {
 		past, complete, err := b.provable(ctx, item, r.FromJournal)
 		if err != nil {
 			return nil, false, err
 		}
 
-		versions := make([]streams.Version, len(past))
+		versions := make([]replay.Version, len(past))
 		for i, v := range past {
-			versions[i] = streams.Version{Number: int64(v.Transition.ID), Old: v.Old, New: v.New, CreatedAt: v.Transition.At}
+			versions[i] = replay.Version{Number: int64(v.Transition.ID), Old: v.Old, New: v.New, CreatedAt: v.Transition.At}
 		}
 
 		if complete {
@@ -62,8 +63,8 @@ func (b *Backend) Expander(r Repair) streams.Expander {
 
 // Rebuild returns a streams.Rebuild for the handlers, from all orders, or from one order if order is not
 // "". The caller sets the other fields.
-func (b *Backend) Rebuild(handlers []streams.Handler, order transitions.OrderID) streams.Rebuild {
-	r := streams.Rebuild{Queue: b.RetryQueue(), DynamoDB: b.DynamoDB, Handlers: handlers}
+func (b *Backend) Rebuild(handlers []streams.Handler, order transitions.OrderID) replay.Rebuild {
+	r := replay.Rebuild{Queue: b.RetryQueue(), DynamoDB: b.DynamoDB, Handlers: handlers}
 	if order != "" {
 		r.Keys = map[string]types.AttributeValue{"orderId": dynamo.S(string(order))}
 	}
@@ -73,7 +74,7 @@ func (b *Backend) Rebuild(handlers []streams.Handler, order transitions.OrderID)
 
 // replayOrder gives the changes of an order to handlers again. The changes come from the order's journal
 // and item.
-func (b *Backend) replayOrder(ctx context.Context, r api.Replay) (streams.RebuildCount, error) {
+func (b *Backend) replayOrder(ctx context.Context, r api.Replay) (replay.RebuildCount, error) {
 	rebuild := b.Rebuild(r.Handlers, r.Order)
 	rebuild.Name, rebuild.Repeat = "replay", true
 	rebuild.Again, rebuild.DryRun = r.Again, r.DryRun

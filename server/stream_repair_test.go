@@ -14,8 +14,9 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/operate/inspect"
 	"ratchet/server"
-	"ratchet/streams"
+	"ratchet/streams/poller"
 	"ratchet/streams/reactions"
+	"ratchet/streams/replay"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -87,7 +88,7 @@ func TestAGapIsRepairedFromTheOrders(t *testing.T) {
 	}
 
 	lost := map[transitions.OrderID]transitions.TransitionID{}
-	count, err := streams.Rebuild{
+	count, err := replay.Rebuild{
 		Queue:    b.RetryQueue(),
 		DynamoDB: b.DynamoDB,
 		Name:     "test",
@@ -133,7 +134,7 @@ func TestAGapIsRepairedFromTheOrders(t *testing.T) {
 func handleStream(t *testing.T, b *server.Backend) {
 	t.Helper()
 
-	poller, err := streams.New(streams.Config{
+	poller, err := poller.New(poller.Config{
 		Streams:         b.Streams,
 		DynamoDB:        b.DynamoDB,
 		TableName:       b.Tables.Orders,

@@ -4,13 +4,15 @@ import (
 	"context"
 	"slices"
 
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/streams/reactions"
+	"ratchet/streams/retryqueue"
+	"ratchet/streams/status"
 )
 
 // StreamInspector returns an inspector that shows how far the workers have handled the orders' stream.
-func (b *Backend) StreamInspector() streams.Inspector {
-	return streams.Inspector{
+func (b *Backend) StreamInspector() status.Inspector {
+	return status.Inspector{
 		Streams:         b.Streams,
 		DynamoDB:        b.DynamoDB,
 		TableName:       b.Tables.Orders,
@@ -21,8 +23,8 @@ func (b *Backend) StreamInspector() streams.Inspector {
 }
 
 // DeadLetters returns the dead letters of the orders' stream.
-func (b *Backend) DeadLetters() streams.DeadLetters {
-	return streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters}
+func (b *Backend) DeadLetters() deadletters.Letters {
+	return deadletters.Letters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters}
 }
 
 // HandlerNames returns the names of the handlers of the orders' stream.
@@ -70,22 +72,22 @@ func (b *Backend) EveryHandlerName() []string {
 
 // wholeStreamStatus returns the status of the stream. It includes a handler that the settings turn off
 // if the handler has records in its retry queue or dead letters.
-func (b *Backend) wholeStreamStatus(ctx context.Context) (streams.Status, error) {
+func (b *Backend) wholeStreamStatus(ctx context.Context) (status.Status, error) {
 	inspector, off := b.StreamInspector(), b.OffHandlers()
 	inspector.Handlers = b.EveryHandlerName()
 
 	// All handlers are read first, because only a read shows whether one has such records.
-	status, err := inspector.Status(ctx)
-	status.Handlers = slices.DeleteFunc(status.Handlers, func(h streams.HandlerStatus) bool {
+	found, err := inspector.Status(ctx)
+	found.Handlers = slices.DeleteFunc(found.Handlers, func(h status.HandlerStatus) bool {
 		return off[h.Name] != "" && h.Items+h.DeadLetters == 0
 	})
 
-	return status, err
+	return found, err
 }
 
 // RetryQueue puts records into the retry queues of the stream's handlers.
-func (b *Backend) RetryQueue() streams.RetryQueue {
-	return streams.RetryQueue{
+func (b *Backend) RetryQueue() retryqueue.Queue {
+	return retryqueue.Queue{
 		DynamoDB:        b.DynamoDB,
 		TableName:       b.Tables.Orders,
 		DeadLetterTable: b.Tables.DeadLetters,

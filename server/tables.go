@@ -23,7 +23,9 @@ import (
 	banksandbox "ratchet/payments/sandbox"
 	"ratchet/shipping/reports"
 	carriersandbox "ratchet/shipping/sandbox"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/store"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
@@ -120,8 +122,8 @@ func (t Tables) all() []tableSpec {
 		{input: inventory.DueTableInput(t.InventoryDue)},
 		{input: tasktoken.TableInput(t.Parked), expiryAttribute: tasktoken.ExpiryAttribute},
 		{input: actions.TableInput(t.Actions), expiryAttribute: actions.ExpiryAttribute},
-		{input: streams.LeaseTableInput(t.Leases)},
-		{input: streams.DeadLetterTableInput(t.DeadLetters), expiryAttribute: streams.DeadLetterExpiryAttribute},
+		{input: leases.TableInput(t.Leases)},
+		{input: deadletters.TableInput(t.DeadLetters), expiryAttribute: store.Expiry},
 		{input: banksandbox.Table(t.SandboxCharges)},
 		{input: carriersandbox.Table(t.SandboxShipments), expiryAttribute: carriersandbox.ExpiryAttribute},
 		{input: reports.Table(t.CarrierReports), expiryAttribute: reports.ExpiryAttribute},

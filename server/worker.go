@@ -11,7 +11,7 @@ import (
 	"ratchet/activities"
 	"ratchet/activities/steps"
 	"ratchet/queues"
-	"ratchet/streams"
+	"ratchet/streams/poller"
 )
 
 // Run runs one worker until ctx ends, and then waits until the work in progress is done. A worker
@@ -47,7 +47,7 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 		}
 	}
 
-	var poller *streams.Poller
+	var poller *poller.Poller
 	if chosen[PartStream] {
 		var release func()
 		if poller, release, err = b.newPoller(ctx, name); err != nil {

@@ -26,36 +26,10 @@ var (
 	// ErrNoStream reports that the table has no stream, or that every stream of it is handled to
 	// its end.
 	ErrNoStream = errors.New("streams: table has no stream")
-
-	// errNotStarted is the health of a poller before Run.
-	errNotStarted = errors.New("streams: poller has not started")
-
-	// errViewType reports that the stream's records lack the images that
-	// Config.NeedImages asks for.
-	errViewType = errors.New("streams: wrong view type")
-)
-
-// Errors of DeadLetters.
-var (
-	// ErrDeadLetterNotFound reports that there is no dead letter with that id.
-	ErrDeadLetterNotFound = errors.New("streams: no such dead letter")
-	// ErrRedriving reports that the dead letter was put into the retry queue less than an hour ago,
-	// or that another call of Redrive or Rewrite works on it.
-	ErrRedriving = errors.New("streams: dead letter is being redriven")
-	// ErrUnreadable reports that the dead letter's record cannot be decoded. Such a dead letter can
-	// only be deleted. A dead letter of a newer format cannot be deleted either.
-	ErrUnreadable = errors.New("streams: dead letter cannot be decoded")
 )
 
 // ErrTooOld is the error of a record that was older than Handler.MaxAge.
 var ErrTooOld = errors.New("streams: record is too old")
-
-// errProcessEnded is the error of a record that became a dead letter because several processes
-// ended during calls for it.
-var errProcessEnded = errors.New("streams: the process ended during the call")
-
-// errPartMissing reports that a stored record is incomplete.
-var errPartMissing = errors.New("not stored")
 
 // ErrSkipped is wrapped by the errors of Skip.
 var ErrSkipped = errors.New("streams: record skipped")
@@ -84,7 +58,8 @@ func NotYet(err error) error {
 	return &notYetError{err}
 }
 
-func isNotYet(err error) bool {
+// IsNotYet reports whether err, or an error that it wraps, came from NotYet.
+func IsNotYet(err error) bool {
 	_, is := errors.AsType[*notYetError](err)
 	return is
 }
@@ -105,16 +80,6 @@ func RetryAfter(err error, wait time.Duration) error {
 	return &retryAfterError{err, wait}
 }
 
-// retryAfterOf returns the pause that err asks for, 0 if it asks for none.
-func retryAfterOf(err error) time.Duration {
-	var after interface{ RetryAfter() time.Duration }
-	if !errors.As(err, &after) {
-		return 0
-	}
-
-	return after.RetryAfter()
-}
-
 type retryAfterError struct {
 	err  error
 	wait time.Duration
@@ -129,3 +94,7 @@ func (e *retryAfterError) RetryAfter() time.Duration { return e.wait }
 // PanicError is the error of a handler or filter that panicked or called
 // runtime.Goexit.
 type PanicError = worker.PanicError
+
+// ErrTooManyGroups is passed to Events.Fault while more than two groups read a stream: the service
+// allows two readers for each shard and throttles more than two.
+var ErrTooManyGroups = errors.New("streams: more than two groups read the stream")

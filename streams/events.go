@@ -11,7 +11,7 @@ type Events struct {
 	Handled func(Handled)
 	// Retrying is called after every failed call that will be repeated.
 	Retrying func(Retrying)
-	// DeadLetter is called when a record has been stored as a dead letter.
+	// deadletters.Letter is called when a record has been stored as a dead letter.
 	DeadLetter func(r Record, attempts int, err error)
 	// Gap is called when records were trimmed before they were read.
 	Gap func(Gap)
@@ -83,46 +83,4 @@ type Lag struct {
 	// CaughtUp says that every record that was read is finished, and that the newest pages of the
 	// shard were empty. One empty page is not enough.
 	CaughtUp bool
-}
-
-func (e *Events) page(p Page) {
-	if e.Page != nil {
-		e.Page(p)
-	}
-}
-
-func (e *Events) handled(h Handled) {
-	if e.Handled != nil {
-		e.Handled(h)
-	}
-}
-
-func (e *Events) retrying(r Retrying) {
-	if e.Retrying != nil {
-		e.Retrying(r)
-	}
-}
-
-func (e *Events) deadLetter(r Record, attempts int, err error) {
-	if e.DeadLetter != nil {
-		e.DeadLetter(r, attempts, err)
-	}
-}
-
-func (e *Events) gap(g Gap) {
-	if e.Gap != nil {
-		e.Gap(g)
-	}
-}
-
-func (e *Events) lease(l LeaseEvent) {
-	if e.Lease != nil {
-		e.Lease(l)
-	}
-}
-
-func (e *Events) fault(op, shard string, err error) {
-	if e.Fault != nil {
-		e.Fault(op, shard, err)
-	}
 }

@@ -2,9 +2,6 @@ package streams
 
 import "time"
 
-// horizon is how long DynamoDB Streams keeps a record.
-const horizon = 24 * time.Hour
-
 // GapPolicy says what to do after records were trimmed before they were read.
 type GapPolicy int
 

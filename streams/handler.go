@@ -2,12 +2,7 @@ package streams
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
-
-	"ratchet/internal/dynamo"
-	"ratchet/internal/worker"
 )
 
 // HandlerFunc acts on one record. If it returns nil, the record is finished for
@@ -64,57 +59,4 @@ type Handler struct {
 	// Unordered gives up the order within an item for this handler: records of
 	// the same item may run at the same time and overtake a record that is retried.
 	Unordered bool
-}
-
-// accepts runs the filter. If the filter panics, accepts returns true and the error: the record may
-// be for this handler, so it becomes a dead letter.
-func (h *Handler) accepts(r Record) (bool, error) {
-	if h.Filter == nil {
-		return true, nil
-	}
-
-	accepted := false
-
-	err := worker.CatchPanic(func() error {
-		accepted = h.Filter(r)
-		return nil
-	})
-	if err != nil {
-		return true, fmt.Errorf("filter of handler %s: %w", h.Name, err)
-	}
-
-	return accepted, nil
-}
-
-// call calls the handler. A panic becomes a *PanicError. If the call fails after
-// its timeout, the error wraps ErrTimeout.
-func (h *Handler) call(ctx context.Context, clock *dynamo.Clock, r Record) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, ErrTimeout)
-	defer cancel()
-
-	// Only records of the stream: a redriven or replayed record is old on purpose.
-	if h.MaxAge > 0 && r.Replay == nil && r.isLate(clock, h.MaxAge) {
-		return Permanent(fmt.Errorf("%w: it was created at %s", ErrTooOld, r.CreatedAt.UTC().Format(time.RFC3339)))
-	}
-
-	err := worker.Call(func() error {
-		if h.Recheck != nil && r.Late {
-			if err := h.Recheck(ctx, r); err != nil {
-				return err
-			}
-		}
-
-		// Outside a poller, in a Redrive for example, the handler has no batcher: the record is a
-		// batch of its own.
-		if h.Handle == nil {
-			return newBatcher(*h.Batch).handle(ctx, r)
-		}
-
-		return h.Handle(ctx, r)
-	})
-	if err != nil && errors.Is(context.Cause(ctx), ErrTimeout) {
-		err = fmt.Errorf("%w after %v: %w", ErrTimeout, h.Timeout, err)
-	}
-
-	return err
 }

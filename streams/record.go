@@ -5,8 +5,6 @@ import (
 	"time"
 
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ratchet/internal/dynamo"
 )
 
 // EventName is the kind of a change.
@@ -81,11 +79,6 @@ type Replayed struct {
 
 // NewAgain returns a value for Replayed.Again that no other replay has.
 func NewAgain() string { return rand.Text()[:10] }
-
-// isLate reports whether the record is older than the duration after.
-func (r Record) isLate(clock *dynamo.Clock, after time.Duration) bool {
-	return !r.CreatedAt.IsZero() && clock.Since(r.CreatedAt) > after
-}
 
 // Identity is who made a change on behalf of the service.
 type Identity struct {

@@ -11,6 +11,9 @@ type recordMemo struct {
 
 type memoized struct{ key, value any }
 
+// Remember makes the record, and its copies from now on, keep the values of Memo.
+func (r *Record) Remember() { r.memo = &recordMemo{} }
+
 // Memo returns the result of make for the record. The first call of Memo with the key calls make.
 // All other calls with the key, in filters and handlers, return the same value, which they must not
 // modify. So a record that several handlers decode is decoded once. make must not call Memo for the

@@ -1,11 +1,6 @@
 package streams
 
-import (
-	"cmp"
-	"time"
-
-	"ratchet/internal/worker"
-)
+import "time"
 
 // Retry says how failed calls of handlers are repeated. The pause before attempt n+1 is random,
 // between one half and the whole of Base·2ⁿ⁻¹, and at most Max. It is longer if the error asks for
@@ -24,36 +19,4 @@ type Retry struct {
 	Max time.Duration
 	// For is how long a record is retried after its first failure. Default: 72 h.
 	For time.Duration
-}
-
-var defaultRetry = Retry{Base: 100 * time.Millisecond, Max: 15 * time.Minute, For: 72 * time.Hour}
-
-// or returns r with its zero fields set to the values of other.
-func (r Retry) or(other Retry) Retry {
-	return Retry{
-		Attempts: cmp.Or(r.Attempts, other.Attempts),
-		Base:     cmp.Or(r.Base, other.Base),
-		Max:      cmp.Or(r.Max, other.Max),
-		For:      cmp.Or(r.For, other.For),
-	}
-}
-
-func (r Retry) backoff() worker.Backoff { return worker.Backoff{Base: r.Base, Max: max(r.Base, r.Max)} }
-
-// pause returns how long to wait after the nth failed call, which returned err.
-func (r Retry) pause(attempts int, err error) time.Duration {
-	return max(r.backoff().Delay(attempts), retryAfterOf(err))
-}
-
-// exhausted reports whether a record that first failed at since gets no call at next,
-// after the given number of attempts.
-func (r Retry) exhausted(attempts int, since, next time.Time) bool {
-	switch {
-	case r.Attempts < 0:
-		return false
-	case r.Attempts > 0 && attempts >= r.Attempts:
-		return true
-	}
-
-	return next.Sub(since) > r.For
 }

@@ -26,6 +26,9 @@ import (
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/poller"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"
 )
@@ -61,7 +64,7 @@ func openBacklog(ctx context.Context, shards int) (b *backlog, err error) {
 	b.streams = dynamodbstreams.NewFromConfig(b.engine.AWSConfig())
 
 	for _, table := range []*dynamodb.CreateTableInput{
-		transitions.OrdersTable(streamTable), streams.LeaseTableInput(streamLeases), streams.DeadLetterTableInput(streamLetters),
+		transitions.OrdersTable(streamTable), leases.TableInput(streamLeases), deadletters.TableInput(streamLetters),
 	} {
 		if _, err := b.db.CreateTable(ctx, table); err != nil {
 			return nil, errors.Join(err, b.stop())
@@ -163,8 +166,8 @@ func (b *backlog) bare(ctx context.Context) (float64, error) {
 }
 
 // config returns the configuration of a poller with the handlers, in the group.
-func (b *backlog) config(group string, handlers []streams.Handler) streams.Config {
-	return streams.Config{
+func (b *backlog) config(group string, handlers []streams.Handler) poller.Config {
+	return poller.Config{
 		Streams: b.streams, DynamoDB: b.db, StreamARN: b.arn, LeaseTable: streamLeases, DeadLetterTable: streamLetters,
 		Group: group, Handlers: handlers, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
@@ -192,7 +195,7 @@ func (b *backlog) drain(ctx context.Context, workers int, handlers func() []stre
 			return nil
 		}}))
 
-		p, err := streams.New(cfg)
+		p, err := poller.New(cfg)
 		if err != nil {
 			return 0, err
 		}

@@ -15,7 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
 	"ratchet/transitions"
 )
 
@@ -114,7 +115,7 @@ func (c *kclComparison) application(ctx context.Context, p peer) (string, error)
 		return name, nil
 	}
 
-	return name, c.endpoint.tables(ctx, streams.LeaseTableInput(name), streams.DeadLetterTableInput(name+"-letters"))
+	return name, c.endpoint.tables(ctx, leases.TableInput(name), deadletters.TableInput(name+"-letters"))
 }
 
 // start starts a worker that reports when it has handled this number of records.

@@ -16,6 +16,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
+	"ratchet/streams/poller"
 )
 
 const (
@@ -211,7 +212,7 @@ func benchCommitToHandler(ctx context.Context, work size) (figures []figure, err
 	}}})
 	cfg.Hint = hint
 
-	p, err := streams.New(cfg)
+	p, err := poller.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +270,7 @@ func benchIdleWorkers(ctx context.Context, work size) (figures []figure, err err
 	running, stop := context.WithCancel(ctx)
 	var workers errgroup.Group
 	for range 2 {
-		p, err := streams.New(b.config("", []streams.Handler{{Name: "h", Handle: func(context.Context, streams.Record) error { return nil }}}))
+		p, err := poller.New(b.config("", []streams.Handler{{Name: "h", Handle: func(context.Context, streams.Record) error { return nil }}}))
 		if err != nil {
 			stop()
 			return nil, errors.Join(err, workers.Wait())

@@ -14,6 +14,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/server"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
 )
 
 const deadLettersHelp = `Dead letters: changes of orders that a handler gave up on, with the error of its last
@@ -44,7 +45,7 @@ type printedDeadLetter struct {
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
-func toPrinted(l streams.DeadLetter) printedDeadLetter {
+func toPrinted(l deadletters.Letter) printedDeadLetter {
 	shown := printedDeadLetter{
 		Handler:    l.Handler,
 		ID:         l.ID,

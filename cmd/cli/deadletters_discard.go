@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/server"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 )
 
 func deadLettersDiscard(s *settings) *cobra.Command {
@@ -25,7 +25,7 @@ Exit status: 0 deleted, 4 no such letter.`,
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			return selection.each(c, s, b, args, "discarded", func(l streams.DeadLetter) error {
+			return selection.each(c, s, b, args, "discarded", func(l deadletters.Letter) error {
 				return b.DeadLetters().Delete(c.Context(), l.Handler, l.ID)
 			})
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/server"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 )
 
 func deadLettersRedrive(s *settings) *cobra.Command {
@@ -38,7 +38,7 @@ the handler has given up again or the time is over, 4 no such letter.`,
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			err := selection.each(c, s, b, args, "queued", func(l streams.DeadLetter) error {
+			err := selection.each(c, s, b, args, "queued", func(l deadletters.Letter) error {
 				return b.RetryQueue().Redrive(c.Context(), l.Handler, l.ID)
 			})
 			if err != nil || *wait == 0 || *selection.dryRun {
@@ -66,7 +66,7 @@ func waitForRedrive(c *cobra.Command, b *server.Backend, handler, id string, lon
 		l, err := b.DeadLetters().Get(c.Context(), handler, id)
 		switch {
 		// A success deletes the dead letter.
-		case errors.Is(err, streams.ErrDeadLetterNotFound):
+		case errors.Is(err, deadletters.ErrNotFound):
 			fmt.Fprintln(c.ErrOrStderr(), "handled; the dead letter is deleted")
 			return nil
 		case err != nil:

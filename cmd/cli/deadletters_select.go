@@ -9,6 +9,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/server"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
 )
 
 // deadLetterSelection is the arguments and flags of the commands that act on one dead letter or
@@ -50,7 +51,7 @@ func (f deadLetterSelection) check(c *cobra.Command, args []string) error {
 
 // each calls act for every dead letter that is selected, and prints the result. If act refuses a
 // dead letter, the error has the exit status exitRefused.
-func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backend, args []string, done string, act func(streams.DeadLetter) error) error {
+func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backend, args []string, done string, act func(deadletters.Letter) error) error {
 	letters, handlers := b.DeadLetters(), b.Handlers()
 
 	since, err := pointInTime("since", *f.since)
@@ -58,7 +59,7 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backe
 		return err
 	}
 
-	show := func(l streams.DeadLetter) (string, error) {
+	show := func(l deadletters.Letter) (string, error) {
 		if *f.dryRun {
 			return "selected", nil
 		}
@@ -106,7 +107,7 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backe
 	var refused error
 	read := 0
 	for _, h := range handlers {
-		for l, err := range letters.All(c.Context(), h.Name, streams.DeadLetterFilter{Since: since, Error: *f.error}) {
+		for l, err := range letters.All(c.Context(), h.Name, deadletters.Filter{Since: since, Error: *f.error}) {
 			if err != nil {
 				return err
 			}
@@ -128,7 +129,7 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backe
 	return refused
 }
 
-func printDeadLetterResult(c *cobra.Command, asJSON bool, l streams.DeadLetter, result string) error {
+func printDeadLetterResult(c *cobra.Command, asJSON bool, l deadletters.Letter, result string) error {
 	if asJSON {
 		return printJSON(c.OutOrStdout(), struct {
 			printedDeadLetter

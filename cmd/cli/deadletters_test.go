@@ -14,6 +14,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/server"
 	"ratchet/streams"
+	"ratchet/streams/poller"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"
 )
@@ -36,7 +37,7 @@ func storeDeadLetter(ctx context.Context, b *server.Backend) error {
 		return streams.Permanent(errors.New("the far side refuses\nfor good"))
 	}
 
-	poller, err := streams.New(streams.Config{
+	poller, err := poller.New(poller.Config{
 		Streams:         b.Streams,
 		DynamoDB:        b.DynamoDB,
 		TableName:       b.Tables.Orders,
@@ -150,7 +151,7 @@ func runPoller(t *testing.T, s *settings, refusal error) {
 			}
 		}
 
-		poller, err := streams.New(streams.Config{
+		poller, err := poller.New(poller.Config{
 			Streams:         b.Streams,
 			DynamoDB:        b.DynamoDB,
 			TableName:       b.Tables.Orders,

@@ -9,7 +9,7 @@ import (
 
 	"ratchet/operate/executions"
 	"ratchet/server"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 )
 
@@ -138,7 +138,7 @@ func listStuck(c *cobra.Command, s *settings, b *server.Backend, f executions.Fi
 
 // eachDeadLetter calls show for every dead letter in the filter's time.
 func eachDeadLetter(c *cobra.Command, b *server.Backend, f executions.Filter, show func(executions.Problem) error) error {
-	filter, off := streams.DeadLetterFilter{Since: f.Since, Before: f.Until}, b.OffHandlers()
+	filter, off := deadletters.Filter{Since: f.Since, Before: f.Until}, b.OffHandlers()
 
 	for _, handler := range b.EveryHandlerName() {
 		verb, flag := "redrive", ""

@@ -21,7 +21,7 @@ import (
 	"ratchet/payments/reconcile"
 	"ratchet/server"
 	"ratchet/shipping/reports"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 	"ratchet/workflow/scaffold"
 )
@@ -179,12 +179,12 @@ var statuses = []struct {
 		inventory.ErrClosed, inventory.ErrConflict, inventory.ErrOutOfStock,
 		once.ErrInProgress, once.ErrMismatch, once.ErrUnknownOutcome,
 		executions.ErrOtherOrder, executions.ErrFailed, executions.ErrHealthy, executions.ErrNotRedrivable,
-		streams.ErrRedriving,
+		deadletters.ErrRedriving,
 		reports.ErrNoAttention,
 		transitions.ErrOrderFull,
 		notify.ErrExists, notify.ErrConfigured, notify.ErrPending, notify.ErrTooMany,
 	}},
-	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, streams.ErrDeadLetterNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
+	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, deadletters.ErrNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
 	{exitForced, []error{activities.ErrForced, activities.ErrStuck}},
 	{exitUsage, []error{
 		transitions.ErrInvalidRequest, server.ErrDefinition, server.ErrStateMachine, server.ErrUnnamed, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,

@@ -9,15 +9,15 @@ import (
 	"ratchet/once/actions"
 	"ratchet/once/inventory"
 	"ratchet/operate/executions"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 )
 
 func TestErrorsHaveTheirExitStatus(t *testing.T) {
 	for status, errs := range map[int][]error{
 		exitRefused: {inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrExpired, actions.ErrConflict, auth.ErrEnded,
-			once.ErrMismatch, executions.ErrOtherOrder, streams.ErrRedriving},
-		exitNotFound: {errNotFound, auth.ErrNoKey, streams.ErrDeadLetterNotFound, transitions.ErrUnknownOrder},
+			once.ErrMismatch, executions.ErrOtherOrder, deadletters.ErrRedriving},
+		exitNotFound: {errNotFound, auth.ErrNoKey, deadletters.ErrNotFound, transitions.ErrUnknownOrder},
 		exitUsage:    {inventory.ErrInvalid, actions.ErrInvalid, transitions.ErrInvalidRequest, once.ErrInvalid, auth.ErrInvalid},
 		exitFailure:  {actions.ErrUnavailable, transitions.ErrUnavailable},
 	} {

@@ -14,7 +14,7 @@ import (
 	"ratchet/operate/inspect"
 	"ratchet/server"
 	"ratchet/shipping/reports"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 )
 
@@ -259,7 +259,7 @@ func (r *eraseRun) show() {
 func keepsPerson(err error) bool {
 	for _, reason := range []error{
 		transitions.ErrNotEnded, transitions.ErrUnreadable, transitions.ErrUnknownVersion, transitions.ErrJournalBehind, transitions.ErrContended,
-		erasure.ErrTooSoon, erasure.ErrHandlersWait, erasure.ErrUnreadableDeadLetters, reports.ErrReportsWait, streams.ErrRedriving,
+		erasure.ErrTooSoon, erasure.ErrHandlersWait, erasure.ErrUnreadableDeadLetters, reports.ErrReportsWait, deadletters.ErrRedriving,
 	} {
 		if errors.Is(err, reason) {
 			return true

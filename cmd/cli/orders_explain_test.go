@@ -52,12 +52,12 @@ func run(t *testing.T, s *settings, name string, args ...string) (string, int) {
 	command.SetOut(&out)
 	command.SetErr(&out)
 	command.SilenceErrors, command.SilenceUsage = true, true
-	code := status(command.ExecuteContext(t.Context()), &out)
+	code := exitStatus(command.ExecuteContext(t.Context()), &out)
 
 	return out.String(), code
 }
 
-func status(err error, out *bytes.Buffer) int {
+func exitStatus(err error, out *bytes.Buffer) int {
 	var s *statusError
 	switch {
 	case err == nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/server"
-	"ratchet/streams"
+	"ratchet/streams/retryqueue"
 )
 
 func streamsPause(s *settings) *cobra.Command {
@@ -23,7 +23,7 @@ journal is paused, questions about older transitions have no final answer.
 
 Exit status: 0 paused, also if it was before.`,
 		Example: "  ratchet streams pause notify",
-	}, "paused", streams.RetryQueue.Pause)
+	}, "paused", retryqueue.Queue.Pause)
 }
 
 func streamsResume(s *settings) *cobra.Command {
@@ -34,11 +34,11 @@ first; they begin within 5 seconds.
 
 Exit status: 0 resumed, also if it was not paused.`,
 		Example: "  ratchet streams resume notify",
-	}, "resumed", streams.RetryQueue.Resume)
+	}, "resumed", retryqueue.Queue.Resume)
 }
 
 // handlerSwitch completes a command that changes whether a handler is paused.
-func handlerSwitch(s *settings, c *cobra.Command, done string, act func(streams.RetryQueue, context.Context, string) error) *cobra.Command {
+func handlerSwitch(s *settings, c *cobra.Command, done string, act func(retryqueue.Queue, context.Context, string) error) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {

@@ -9,8 +9,8 @@ import (
 
 	"ratchet/internal/plural"
 	"ratchet/server"
-	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/streams/replay"
 	"ratchet/transitions"
 )
 
@@ -80,8 +80,8 @@ func streamsRebuild(s *settings) *cobra.Command {
 }
 
 // runRebuild runs the Rebuild and prints its counts.
-func runRebuild(c *cobra.Command, s *settings, flags redelivery, r streams.Rebuild) error {
-	r.Progress = func(count streams.RebuildCount) {
+func runRebuild(c *cobra.Command, s *settings, flags redelivery, r replay.Rebuild) error {
+	r.Progress = func(count replay.RebuildCount) {
 		s.progress.print("%s read, %s queued%s", plural.Of(count.Items, "order"), plural.Of(count.Queued, "change"), ifWaiting(count.Waiting))
 	}
 	r.Failed = func(keys map[string]types.AttributeValue, err error) {
@@ -111,7 +111,7 @@ func runRebuild(c *cobra.Command, s *settings, flags redelivery, r streams.Rebui
 	return printed
 }
 
-func printRebuild(out io.Writer, flags redelivery, count streams.RebuildCount) {
+func printRebuild(out io.Writer, flags redelivery, count replay.RebuildCount) {
 	if count.Resumed {
 		fmt.Fprintln(out, "gone on where an earlier run had ended; --restart begins with the first order")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ratchet/server"
 	"ratchet/streams"
+	"ratchet/streams/replay"
 	"ratchet/transitions"
 )
 
@@ -70,10 +71,10 @@ func (f redelivery) token() string {
 }
 
 // rebuild returns a Rebuild of the selected changes.
-func (f redelivery) rebuild(b *server.Backend, since time.Time) (streams.Rebuild, error) {
+func (f redelivery) rebuild(b *server.Backend, since time.Time) (replay.Rebuild, error) {
 	handlers, err := f.selectedHandlers(b)
 	if err != nil {
-		return streams.Rebuild{}, err
+		return replay.Rebuild{}, err
 	}
 
 	r := b.Rebuild(handlers, transitions.OrderID(*f.order))

@@ -12,6 +12,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/server"
 	"ratchet/streams"
+	"ratchet/streams/replay"
 )
 
 const streamsReplayHelp = `Delivers changes of orders to the stream's handlers again: those that the stream still has (24
@@ -82,7 +83,7 @@ func replayStream(c *cobra.Command, s *settings, flags redelivery, b *server.Bac
 		return err
 	}
 
-	replay := streams.Replay{
+	replay := replay.Replay{
 		Queue:      b.RetryQueue(),
 		Streams:    b.Streams,
 		Handlers:   handlers,
@@ -91,7 +92,7 @@ func replayStream(c *cobra.Command, s *settings, flags redelivery, b *server.Bac
 		Again:      flags.token(),
 		DryRun:     *flags.dryRun,
 		MaxWaiting: *flags.maxWaiting,
-		Progress: func(count streams.ReplayCount) {
+		Progress: func(count replay.ReplayCount) {
 			s.progress.print("%s read, %d selected%s", plural.Of(count.Read, "change"), count.Selected, ifWaiting(count.Waiting))
 		},
 	}
@@ -124,12 +125,12 @@ func ofOrder(order string) func(streams.Record) bool {
 
 // printedReplay is the result as it is printed as JSON.
 type printedReplay struct {
-	streams.ReplayCount
+	replay.ReplayCount
 	DryRun bool   `json:"dryRun"`
 	Again  string `json:"again,omitempty"`
 }
 
-func printReplay(out io.Writer, flags redelivery, count streams.ReplayCount, since time.Time) {
+func printReplay(out io.Writer, flags redelivery, count replay.ReplayCount, since time.Time) {
 	fmt.Fprintf(out, "%s of %s read, %d selected\n", plural.Of(count.Read, "change"), plural.Of(count.Shards, "shard"), count.Selected)
 
 	for _, handler := range slices.Sorted(maps.Keys(count.Queued)) {

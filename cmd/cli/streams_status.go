@@ -11,7 +11,7 @@ import (
 
 	"ratchet/internal/plural"
 	"ratchet/server"
-	"ratchet/streams"
+	"ratchet/streams/status"
 )
 
 func streamsStatus(s *settings) *cobra.Command {
@@ -64,12 +64,12 @@ func inspectionFlags(c *cobra.Command) inspection {
 	}
 }
 
-func (i inspection) status(c *cobra.Command, b *server.Backend) (streams.Status, error) {
+func (i inspection) status(c *cobra.Command, b *server.Backend) (status.Status, error) {
 	switch {
 	case *i.watch <= 0:
-		return streams.Status{}, usageError("watch %s: more than 0", *i.watch)
+		return status.Status{}, usageError("watch %s: more than 0", *i.watch)
 	case *i.count < 1 || *i.count > 1_000_000:
-		return streams.Status{}, usageError("count %d: 1 to 1000000", *i.count)
+		return status.Status{}, usageError("count %d: 1 to 1000000", *i.count)
 	}
 
 	// The inspector watches leases for a moment: a lease alone does not show that its holder lives.
@@ -79,7 +79,7 @@ func (i inspection) status(c *cobra.Command, b *server.Backend) (streams.Status,
 	return inspector.Status(c.Context())
 }
 
-func printStreamStatus(out io.Writer, s streams.Status, now time.Time) error {
+func printStreamStatus(out io.Writer, s status.Status, now time.Time) error {
 	fmt.Fprintf(out, "stream of table %s: %s, %s finished\n", s.Table, s.State, plural.Of(s.Finished, "shard"))
 	fmt.Fprintf(out, "workers: %s\n\n", orDash(strings.Join(s.Workers, ", ")))
 

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/streams"
+	"ratchet/streams/lambda"
 )
 
 func main() {
@@ -46,8 +47,8 @@ func main() {
 
 // newHandlers returns a handler for single records and one for batches. A record becomes a dead
 // letter in the table when its handler gives up on it.
-func newHandlers(db *dynamodb.Client, deadLetters string, out *log.Logger) (*streams.Lambda, error) {
-	return streams.NewLambda(streams.LambdaConfig{
+func newHandlers(db *dynamodb.Client, deadLetters string, out *log.Logger) (*lambda.Function, error) {
+	return lambda.New(lambda.Config{
 		DynamoDB:        db,
 		DeadLetterTable: deadLetters,
 		Handlers: []streams.Handler{
@@ -89,7 +90,7 @@ func (r *runtime) url(path string) string {
 
 // serveOne waits for an invocation and answers it. Its error means that the runtime API
 // does not work, which ends the process.
-func (r *runtime) serveOne(ctx context.Context, handlers *streams.Lambda) error {
+func (r *runtime) serveOne(ctx context.Context, handlers *lambda.Function) error {
 	event, header, err := r.send(ctx, http.MethodGet, "next", nil)
 	if err != nil {
 		return err

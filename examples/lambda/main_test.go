@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/store"
 )
 
 const event = `{"Records":[
@@ -21,7 +22,7 @@ const event = `{"Records":[
 // TestTheFunctionAnswersTheRuntime plays Lambda: it sends one batch of a stream, and one event that
 // is no batch.
 func TestTheFunctionAnswersTheRuntime(t *testing.T) {
-	db := embeddedtest.DynamoDB(t, streams.DeadLetterTableInput("letters"))
+	db := embeddedtest.DynamoDB(t, deadletters.TableInput("letters"))
 	var out bytes.Buffer
 
 	handlers, err := newHandlers(db, "letters", log.New(&out, "", 0))
@@ -60,7 +61,7 @@ func TestTheFunctionAnswersTheRuntime(t *testing.T) {
 		t.Errorf("log %q", out.String())
 	}
 
-	letters, _, err := streams.DeadLetters{DynamoDB: db, Table: "letters"}.List(t.Context(), "copies", "", 0)
+	letters, _, err := deadletters.Letters{DynamoDB: db, Table: "letters"}.List(t.Context(), "copies", "", 0)
 	if err != nil || len(letters) != 1 || !strings.Contains(letters[0].Error, "has no image") {
 		t.Errorf("dead letters %+v, %v", letters, err)
 	}
@@ -73,7 +74,7 @@ func TestTheTemplateReportsPartialFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, line := range []string{"- ReportBatchItemFailures", "StartingPosition: TRIM_HORIZON", "StreamViewType: NEW_AND_OLD_IMAGES", "AttributeName: " + streams.DeadLetterExpiryAttribute} {
+	for _, line := range []string{"- ReportBatchItemFailures", "StartingPosition: TRIM_HORIZON", "StreamViewType: NEW_AND_OLD_IMAGES", "AttributeName: " + store.Expiry} {
 		if !bytes.Contains(text, []byte(line)) {
 			t.Errorf("template.yaml lacks %q", line)
 		}

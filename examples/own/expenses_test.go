@@ -2,6 +2,7 @@ package expenses_test
 
 import (
 	"context"
+	"expenses"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,10 +14,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"golang.org/x/sync/errgroup"
 
-	"expenses"
 	"ratchet/activities"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/poller"
 	"ratchet/transitions"
 )
 
@@ -28,7 +31,7 @@ func TestAnApprovedClaimIsPaidOnce(t *testing.T) {
 	embeddedtest.Run(t, engine)
 
 	db, steps := dynamodb.NewFromConfig(engine.AWSConfig()), sfn.NewFromConfig(engine.AWSConfig())
-	embeddedtest.Create(t, db, transitions.OrdersTable("claims"), streams.LeaseTableInput("leases"), streams.DeadLetterTableInput("dead-letters"))
+	embeddedtest.Create(t, db, transitions.OrdersTable("claims"), leases.TableInput("leases"), deadletters.TableInput("dead-letters"))
 
 	definition, err := expenses.Definition()
 	must(t, err)
@@ -46,7 +49,7 @@ func TestAnApprovedClaimIsPaidOnce(t *testing.T) {
 	must(t, err)
 
 	paid, ended := make(chan string, 10), make(chan string, 10)
-	poller, err := streams.New(streams.Config{Streams: dynamodbstreams.NewFromConfig(engine.AWSConfig()), DynamoDB: db, TableName: "claims",
+	poller, err := poller.New(poller.Config{Streams: dynamodbstreams.NewFromConfig(engine.AWSConfig()), DynamoDB: db, TableName: "claims",
 		LeaseTable: "leases", DeadLetterTable: "dead-letters", PollActive: 10 * time.Millisecond, PollIdle: 10 * time.Millisecond,
 		Handlers: []streams.Handler{
 			expenses.Payout(func(_ context.Context, key string, amount int64) error {

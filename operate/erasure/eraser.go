@@ -1,6 +1,7 @@
 package erasure
 
 import (
+	"ratchet/streams/retryqueue"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"ratchet/once/txn"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
@@ -54,7 +56,7 @@ type Config struct {
 	Reports                    *reports.Receiver
 	// DeadLetters and Handlers are the dead letters and the names of the handlers of the orders'
 	// stream.
-	DeadLetters streams.DeadLetters
+	DeadLetters deadletters.Letters
 	Handlers    []string
 	// Lists are the lists of orders. Their table may be missing. Default: none.
 	Lists *lists.Lists
@@ -131,7 +133,7 @@ func (e *Eraser) check(ctx context.Context, order *transitions.Order) error {
 	// A waiting change holds images of the order with the person in them, and its handler may store
 	// them again.
 	for _, handler := range e.cfg.Handlers {
-		waiting, err := e.cfg.DeadLetters.Waiting(ctx, e.cfg.OrdersTable, handler)
+		waiting, err := retryqueue.Items(ctx, e.cfg.DeadLetters, e.cfg.OrdersTable, handler)
 		if err != nil {
 			return err
 		}
@@ -247,7 +249,7 @@ func (e *Eraser) eraseItem(ctx context.Context, order *transitions.Order) error 
 // be redriven. Dead letters that cannot be read do not stop the erasure: eraseDeadLetters returns
 // their handler and id.
 func (e *Eraser) eraseDeadLetters(ctx context.Context, handler string, id transitions.OrderID) (changed int, unreadable []string, err error) {
-	for letter, err := range e.cfg.DeadLetters.All(ctx, handler, streams.DeadLetterFilter{}) {
+	for letter, err := range e.cfg.DeadLetters.All(ctx, handler, deadletters.Filter{}) {
 		if err != nil {
 			return changed, unreadable, err
 		}
@@ -262,8 +264,8 @@ func (e *Eraser) eraseDeadLetters(ctx context.Context, handler string, id transi
 		})
 
 		switch {
-		case errors.Is(err, streams.ErrDeadLetterNotFound):
-		case errors.Is(err, streams.ErrUnreadable):
+		case errors.Is(err, deadletters.ErrNotFound):
+		case errors.Is(err, deadletters.ErrUnreadable):
 			unreadable = append(unreadable, handler+" "+letter.ID)
 		case err != nil:
 			return changed, unreadable, err

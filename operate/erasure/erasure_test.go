@@ -1,6 +1,7 @@
 package erasure_test
 
 import (
+	"ratchet/streams/retryqueue"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,10 @@ import (
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/lambda"
+	"ratchet/streams/leases"
+	"ratchet/streams/poller"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
@@ -51,7 +56,7 @@ func newArchive(t *testing.T) *archive {
 	a := &archive{t: t, wire: embeddedtest.Intercept(&cfg)}
 	a.aws, a.db = cfg, dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, a.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"), notify.DeliveryTableInput("deliveries"),
-		notify.EndpointTableInput("endpoints"), reports.Table("reports"), refusals.TableInput("refusals"), streams.DeadLetterTableInput("letters"), streams.LeaseTableInput("leases"), lists.TableInput("lists"))
+		notify.EndpointTableInput("endpoints"), reports.Table("reports"), refusals.TableInput("refusals"), deadletters.TableInput("letters"), leases.TableInput("leases"), lists.TableInput("lists"))
 
 	a.orders = must(transitions.New(transitions.Config{DynamoDB: a.db, Table: "orders", JournalTable: "events", Journal: transitions.JournalTransactional, Log: embeddedtest.Quiet()}))(t)
 	endpoints := must(notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: a.db, Table: "endpoints"}))(t)
@@ -67,7 +72,7 @@ func newArchive(t *testing.T) *archive {
 
 	a.config = erasure.Config{
 		DynamoDB: a.db, Orders: a.orders, OrdersTable: "orders", RefusalsTable: "refusals", Deliveries: deliveries, Reports: desk,
-		DeadLetters: streams.DeadLetters{DynamoDB: a.db, Table: "letters"}, Handlers: []string{"first", "second"}, QuietFor: time.Nanosecond,
+		DeadLetters: deadletters.Letters{DynamoDB: a.db, Table: "letters"}, Handlers: []string{"first", "second"}, QuietFor: time.Nanosecond,
 		Lists: must(lists.New(lists.Config{DynamoDB: a.db, Table: "lists", Orders: a.orders}))(t),
 	}
 
@@ -145,7 +150,7 @@ func (a *archive) letter(id string, sequence int) {
 			return streams.Permanent(errors.New("cannot reach ada"))
 		}})
 	}
-	fn := must(streams.NewLambda(streams.LambdaConfig{Handlers: handlers, DynamoDB: a.db, DeadLetterTable: "letters"}))(a.t)
+	fn := must(lambda.New(lambda.Config{Handlers: handlers, DynamoDB: a.db, DeadLetterTable: "letters"}))(a.t)
 	record := fmt.Sprintf(`{"Records":[{"eventID":"e","eventName":"MODIFY","eventSourceARN":"arn:aws:dynamodb:r:1:table/orders/stream/L",
 		"dynamodb":{"SequenceNumber":"%d","Keys":{"orderId":{"S":%q}},"NewImage":{"orderId":{"S":%q},"customer":{"S":"ada"}}}}]}`, sequence, id, id)
 
@@ -212,7 +217,7 @@ func TestAPersonIsErasedOnce(t *testing.T) {
 		t.Errorf("%d rows have the person", n)
 	}
 
-	for letter, err := range a.config.DeadLetters.All(t.Context(), "first", streams.DeadLetterFilter{}) {
+	for letter, err := range a.config.DeadLetters.All(t.Context(), "first", deadletters.Filter{}) {
 		if err != nil || (letter.Error == erasure.ErasedError) != (dynamo.Text(letter.Keys, "orderId") == "o-1") {
 			t.Errorf("%+v, %v", letter, err)
 		}
@@ -235,7 +240,7 @@ func TestNoFailureIsTakenForAnErasure(t *testing.T) {
 			t.Errorf("call %d fails: %t, and Erase returns %v", call, struck, err)
 		}
 
-		if _, err := a.eraser().Erase(t.Context(), "o-1"); err != nil && !errors.Is(err, streams.ErrRedriving) {
+		if _, err := a.eraser().Erase(t.Context(), "o-1"); err != nil && !errors.Is(err, deadletters.ErrRedriving) {
 			t.Errorf("after call %d: %v", call, err)
 		}
 	}
@@ -290,7 +295,7 @@ func TestAHandlerThatWaitsKeepsTheOrder(t *testing.T) {
 	a.ended()
 	a.place("o-2", workflow.Cancel)
 
-	poller := must(streams.New(streams.Config{
+	poller := must(poller.New(poller.Config{
 		Streams: dynamodbstreams.NewFromConfig(a.aws), DynamoDB: a.db, TableName: "orders", LeaseTable: "leases", DeadLetterTable: "letters",
 		Log: embeddedtest.Quiet(),
 		Handlers: []streams.Handler{{Name: "second", Handle: func(_ context.Context, r streams.Record) error {
@@ -306,7 +311,7 @@ func TestAHandlerThatWaitsKeepsTheOrder(t *testing.T) {
 	go func() { ended <- poller.Run(ctx) }()
 
 	for waits := 0; waits == 0; {
-		items, err := a.config.DeadLetters.Waiting(t.Context(), "orders", "second")
+		items, err := retryqueue.Items(t.Context(), a.config.DeadLetters, "orders", "second")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"ratchet/notify"
 	"ratchet/operate/processes"
-	"ratchet/streams"
+	"ratchet/streams/status"
 	"ratchet/workflow/plan"
 )
 
@@ -16,7 +16,7 @@ import (
 type StatusSources struct {
 	Processes func(context.Context) ([]processes.Process, error)
 	Survey    func(context.Context) (survey processes.Survey, known bool, err error)
-	Stream    func(context.Context) (streams.Status, error)
+	Stream    func(context.Context) (status.Status, error)
 	// OffHandlers are the handlers of the stream that the settings turn off, each with the setting
 	// that turns it on.
 	OffHandlers map[string]string

@@ -10,7 +10,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/notify"
 	"ratchet/operate/processes"
-	"ratchet/streams"
+	"ratchet/streams/status"
 )
 
 const (
@@ -134,7 +134,7 @@ func quotaProblems(uses []QuotaUse, rates map[string]float64) (problems []System
 	return problems
 }
 
-func streamProblems(s streams.Status, lag streams.StreamLag, off map[string]string) (problems []SystemProblem) {
+func streamProblems(s status.Status, lag status.StreamLag, off map[string]string) (problems []SystemProblem) {
 	for _, reason := range lag.Reasons {
 		problems = append(problems, SystemProblem{
 			Area:   "stream",

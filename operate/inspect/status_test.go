@@ -10,7 +10,7 @@ import (
 	"ratchet/notify"
 	"ratchet/operate/inspect"
 	"ratchet/operate/processes"
-	"ratchet/streams"
+	"ratchet/streams/status"
 	"ratchet/workflow/plan"
 )
 
@@ -28,8 +28,8 @@ func healthy() inspect.StatusSources {
 		Survey: func(context.Context) (processes.Survey, bool, error) {
 			return processes.Survey{Stuck: map[string]int{"failed": 0}}, true, nil
 		},
-		Stream: func(context.Context) (streams.Status, error) {
-			return streams.Status{State: streams.StreamOn, Handlers: []streams.HandlerStatus{{Name: "notify"}}}, nil
+		Stream: func(context.Context) (status.Status, error) {
+			return status.Status{State: status.StreamOn, Handlers: []status.HandlerStatus{{Name: "notify"}}}, nil
 		},
 		Endpoints:   func(context.Context) ([]notify.Endpoint, error) { return []notify.Endpoint{{ID: "shop"}}, nil },
 		Queued:      func(context.Context, string, notify.Status, int) (int, bool, error) { return 0, false, nil },
@@ -141,19 +141,19 @@ func TestTheStatusNamesWhatNeedsAPerson(t *testing.T) {
 			s.Processes = only(worker(func(p *processes.Process) { p.Rates = map[string]float64{"throttled": 2} }))
 		}, "quotas", "throttles 2.0 calls", "calls-per-second"},
 		{"lag", func(s *inspect.StatusSources) {
-			s.Stream = func(context.Context) (streams.Status, error) {
-				return streams.Status{State: streams.StreamOn, Handlers: []streams.HandlerStatus{{Name: "notify", Records: 1, Since: time.Now().Add(-time.Hour)}}}, nil
+			s.Stream = func(context.Context) (status.Status, error) {
+				return status.Status{State: status.StreamOn, Handlers: []status.HandlerStatus{{Name: "notify", Records: 1, Since: time.Now().Add(-time.Hour)}}}, nil
 			}
 		}, "stream", "records have waited for handler notify", "`ratchet streams status`"},
 		{"dead letters", func(s *inspect.StatusSources) {
-			s.Stream = func(context.Context) (streams.Status, error) {
-				return streams.Status{State: streams.StreamOn, Handlers: []streams.HandlerStatus{{Name: "notify", DeadLetters: 2}}}, nil
+			s.Stream = func(context.Context) (status.Status, error) {
+				return status.Status{State: status.StreamOn, Handlers: []status.HandlerStatus{{Name: "notify", DeadLetters: 2}}}, nil
 			}
 		}, "dead letters", "handler notify gave up on 2 records", "`ratchet deadletters redrive --handler notify`"},
 		{"dead letters of a handler that is off", func(s *inspect.StatusSources) {
 			s.OffHandlers = map[string]string{"refund": "refund-returns"}
-			s.Stream = func(context.Context) (streams.Status, error) {
-				return streams.Status{State: streams.StreamOn, Handlers: []streams.HandlerStatus{{Name: "refund", DeadLetters: 1}}}, nil
+			s.Stream = func(context.Context) (status.Status, error) {
+				return status.Status{State: status.StreamOn, Handlers: []status.HandlerStatus{{Name: "refund", DeadLetters: 1}}}, nil
 			}
 		}, "dead letters", "handler refund gave up on 1 record, and is off by these settings", "`ratchet deadletters list refund --refund-returns`; redrive them if workers"},
 		{"a disabled endpoint", func(s *inspect.StatusSources) {

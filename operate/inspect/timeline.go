@@ -13,7 +13,7 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/internal/plural"
 	"ratchet/notify"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 	"ratchet/transitions/refusals"
 	"ratchet/workflow"
@@ -54,7 +54,7 @@ type Around struct {
 		OfOrder(ctx context.Context, order string) ([]notify.Delivery, error)
 	}
 	DeadLetters interface {
-		All(ctx context.Context, handler string, filter streams.DeadLetterFilter) iter.Seq2[streams.DeadLetter, error]
+		All(ctx context.Context, handler string, filter deadletters.Filter) iter.Seq2[deadletters.Letter, error]
 	}
 	Refusals interface {
 		Of(ctx context.Context, order string) (refusals.Entries, error)
@@ -230,7 +230,7 @@ func ofRefusals(found refusals.Entries) []Moment {
 
 func (e Explanation) lettersOf(ctx context.Context, a Around, handler string) (moments []Moment, err error) {
 	read := 0
-	for letter, err := range a.DeadLetters.All(ctx, handler, streams.DeadLetterFilter{}) {
+	for letter, err := range a.DeadLetters.All(ctx, handler, deadletters.Filter{}) {
 		if err != nil {
 			return moments, err
 		}

@@ -15,7 +15,7 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/notify"
 	"ratchet/operate/inspect"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 	"ratchet/transitions/refusals"
 	"ratchet/workflow"
@@ -25,7 +25,7 @@ import (
 type surroundings struct {
 	tasks      []tasktoken.Task
 	deliveries []notify.Delivery
-	letters    []streams.DeadLetter
+	letters    []deadletters.Letter
 	refused    refusals.Entries
 	err        error
 }
@@ -40,8 +40,8 @@ func (s surroundings) OfOrder(context.Context, string) ([]notify.Delivery, error
 	return s.deliveries, s.err
 }
 
-func (s surroundings) All(context.Context, string, streams.DeadLetterFilter) iter.Seq2[streams.DeadLetter, error] {
-	return func(yield func(streams.DeadLetter, error) bool) {
+func (s surroundings) All(context.Context, string, deadletters.Filter) iter.Seq2[deadletters.Letter, error] {
+	return func(yield func(deadletters.Letter, error) bool) {
 		for _, l := range s.letters {
 			if !yield(l, nil) {
 				return
@@ -49,7 +49,7 @@ func (s surroundings) All(context.Context, string, streams.DeadLetterFilter) ite
 		}
 
 		if s.err != nil {
-			yield(streams.DeadLetter{}, s.err)
+			yield(deadletters.Letter{}, s.err)
 		}
 	}
 }
@@ -58,8 +58,8 @@ func (s surroundings) around() inspect.Around {
 	return inspect.Around{Tasks: s, Deliveries: s, DeadLetters: s, Refusals: s, Handlers: []string{"notify"}}
 }
 
-func letterOf(order string, at time.Time) streams.DeadLetter {
-	return streams.DeadLetter{
+func letterOf(order string, at time.Time) deadletters.Letter {
+	return deadletters.Letter{
 		ID: "l-" + order, Keys: map[string]types.AttributeValue{"orderId": dynamo.S(order)}, Error: "503", FailedAt: at,
 	}
 }
@@ -101,7 +101,7 @@ func TestATimeLineMergesWhatIsAroundAnOrder(t *testing.T) {
 			Notification: notify.Notification{OrderID: "o-1", Incarnation: "0", TransitionID: 2, State: workflow.PaymentReceived},
 			Endpoint:     "shop", Status: notify.Missed, Attempts: 9, Error: "410", CreatedAt: minutes(61), TriedAt: minutes(90),
 		}},
-		letters: []streams.DeadLetter{letterOf("o-1", minutes(70)), letterOf("o-2", minutes(71))},
+		letters: []deadletters.Letter{letterOf("o-1", minutes(70)), letterOf("o-2", minutes(71))},
 		refused: refusals.Entries{List: []refusals.Entry{
 			{Event: "ship", Code: "WrongState", Text: "the order was PENDING", Source: "api", Count: 3, First: minutes(40), Last: minutes(50)},
 			{Event: "add_items", Code: "out-of-stock", Text: "out of stock: mug, wanted 2, 1 left", Count: 1, First: minutes(51), Last: minutes(51)},

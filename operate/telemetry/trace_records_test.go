@@ -15,6 +15,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/operate/telemetry"
 	"ratchet/streams"
+	"ratchet/streams/lambda"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -25,7 +26,7 @@ func TestARecordInAFunctionContinuesTheTraceOfItsTransition(t *testing.T) {
 	tracing := trace(t, newTelemetry(t), far.url)
 	var seen string
 
-	function, err := streams.NewLambda(streams.LambdaConfig{Handlers: tracing.Handlers([]streams.Handler{{
+	function, err := lambda.New(lambda.Config{Handlers: tracing.Handlers([]streams.Handler{{
 		Name: "own",
 		Handle: func(ctx context.Context, _ streams.Record) error {
 			seen = telemetry.Traceparent(ctx)

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"ratchet/streams/retryqueue"
 	"context"
 	"flag"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/api/auth"
@@ -24,7 +24,7 @@ import (
 	"ratchet/server"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
-	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -368,11 +368,11 @@ func (r *recordedBackend) commands() {
 // letters gives dead letters of the handler that breaks to notify, which the program knows.
 func (r *recordedBackend) letters() {
 	t := r.t
-	letters := streams.DeadLetters{DynamoDB: r.DynamoDB, Table: r.Tables.DeadLetters}
+	letters := deadletters.Letters{DynamoDB: r.DynamoDB, Table: r.Tables.DeadLetters}
 
 	// Else their copies would be redriven, too.
 	r.until("the redrives of the API have ended", func() bool {
-		waiting, err := letters.Waiting(t.Context(), r.Tables.Orders, "breaks")
+		waiting, err := retryqueue.Items(t.Context(), letters, r.Tables.Orders, "breaks")
 		return err == nil && len(waiting) == 0
 	})
 

@@ -19,6 +19,17 @@ var withoutExample = map[string]string{
 	"server/scenario":           "orders for tests, the demo and benchmarks of this module; it makes no promise",
 	"shipping/reports":          "judges the reports of a whole system; examples/carrier sends some",
 	"shipping/sfncarrier":       "needs a state machine of the warehouse",
+	"streams":                   "what handlers hold; the examples of streams/poller show it",
+	"streams/calls":             "part of streams/poller",
+	"streams/deadletters":       "needs a worker; an example of streams/poller redrives some",
+	"streams/holders":           "part of streams/poller",
+	"streams/lambda":            "runs the handlers of a poller; an example of streams/poller shows it",
+	"streams/leases":            "part of streams/poller",
+	"streams/lineage":           "part of streams/poller",
+	"streams/replay":            "needs workers; docs/streams.md shows the command",
+	"streams/retryqueue":        "needs workers; docs/streams.md shows the commands",
+	"streams/status":            "needs workers; docs/streams.md shows the command",
+	"streams/store":             "part of streams/poller",
 	"streams/reactions":         "reactions of a whole system; the examples of streams and ratchettest show handlers",
 }
 

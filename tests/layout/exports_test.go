@@ -24,7 +24,6 @@ const (
 var large = map[string]string{
 	"embedded/internal/stepfunctions/execution": "51 of the names are types of history events and statuses, as the service has them",
 
-	"streams":     "one package holds leases, lanes, retry queue, dead letters and status; they are to become packages of their own",
 	"workflow":    "31 of the names are the states and events of the shop",
 	"transitions": "verdicts, requests, order, journal and edits share one table and one condition; the package is to be rebuilt around one decision",
 }

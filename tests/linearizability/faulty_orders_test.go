@@ -15,6 +15,9 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/poller"
 	"ratchet/tests/shop"
 	"ratchet/transitions"
 )
@@ -48,7 +51,7 @@ func openFaultyOrders(t testing.TB, mode transitions.JournalMode) *faultyOrders 
 	cfg.Retryer = embeddedtest.RetryAtOnce
 
 	kit := shop.Over(t, cfg)
-	kit.Tables(streams.LeaseTableInput("leases"), streams.DeadLetterTableInput("dead-letters"))
+	kit.Tables(leases.TableInput("leases"), deadletters.TableInput("dead-letters"))
 	s := &faultyOrders{wire: &wire{}, start: time.Now()}
 	kit.Wire.Around(s.wire.carry)
 	s.Orders = kit.Orders(shop.Journal(mode), func(c *transitions.Config) { c.Definition, c.Attempts = definition(), 3 })
@@ -75,7 +78,7 @@ func keepJournal(t testing.TB, orders *transitions.Orders, db *dynamodb.Client, 
 	j := &journal{upTo: map[transitions.OrderID]transitions.TransitionID{}}
 	j.grew = sync.NewCond(&j.mu)
 
-	poller, err := streams.New(streams.Config{
+	poller, err := poller.New(poller.Config{
 		Streams: stream, DynamoDB: db, TableName: shop.OrdersTable, LeaseTable: "leases", DeadLetterTable: "dead-letters",
 		PollActive: 5 * time.Millisecond, PollIdle: 20 * time.Millisecond, Log: embeddedtest.Quiet(),
 		Handlers: []streams.Handler{{Name: "journal", Handle: func(ctx context.Context, r streams.Record) error {

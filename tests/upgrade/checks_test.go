@@ -16,11 +16,11 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/server/scenario"
-	"ratchet/streams"
+	"ratchet/streams/status"
 )
 
 // stream returns how far the orders' stream is handled.
-func (d *deployment) stream() streams.Status {
+func (d *deployment) stream() status.Status {
 	d.t.Helper()
 
 	status, err := d.look.StreamInspector().Status(d.ctx)
@@ -81,12 +81,12 @@ func (d *deployment) check() {
 func (d *deployment) checkStream() {
 	d.t.Helper()
 
-	var status streams.Status
+	var status status.Status
 
 	// A checkpoint is written some seconds after its records are handled.
 	until(d.ctx, d.t, "the checkpoints to follow", func() bool {
 		status = d.stream()
-		return !slices.ContainsFunc(status.Shards, func(shard streams.ShardStatus) bool { return shard.Records > 0 })
+		return !slices.ContainsFunc(status.Shards, func(shard status.ShardStatus) bool { return shard.Records > 0 })
 	})
 
 	if status.Replaced != 0 || status.Finished < 3*4 {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ratchet/server/scenario"
-	"ratchet/streams"
+	"ratchet/streams/status"
 	"ratchet/tests/program"
 )
 
@@ -122,11 +122,11 @@ func (d *deployment) untilEnded(version string) {
 		d.t.Fatal(err)
 	}
 
-	var status streams.Status
+	var status status.Status
 	until(d.ctx, d.t, "workers "+version+"* to hold all leases", func() bool {
 		status = d.stream()
-		return len(status.Workers) > 0 && !slices.ContainsFunc(status.Shards, func(shard streams.ShardStatus) bool {
-			return shard.Open && (shard.State != streams.ShardHeld || !strings.HasPrefix(shard.Owner, version))
+		return len(status.Workers) > 0 && !slices.ContainsFunc(status.Shards, func(shard status.ShardStatus) bool {
+			return shard.Open && (shard.State != status.ShardHeld || !strings.HasPrefix(shard.Owner, version))
 		})
 	})
 	d.t.Logf("%s* alone: %s, the shards %d and %d finished ones", version, time.Since(began).Round(time.Millisecond), len(status.Shards), status.Finished)

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"ratchet/streams"
+	"ratchet/streams/poller"
 )
 
 const usage = "usage: poller ENDPOINT STREAM_ARN APPLICATION WORKER LEASE_MS RECORDS"
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	r := &reporter{out: json.NewEncoder(out), records: records}
 
-	p, err := streams.New(streams.Config{
+	p, err := poller.New(poller.Config{
 		Streams:         dynamodbstreams.NewFromConfig(cfg),
 		DynamoDB:        dynamodb.NewFromConfig(cfg),
 		StreamARN:       stream,

@@ -1,0 +1,258 @@
+package deadletters
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/streams"
+	"ratchet/streams/calls"
+	"ratchet/streams/store"
+)
+
+// Letters gives operators and tools access to the dead letters of one group.
+// DynamoDB and Table must be set.
+type Letters struct {
+	DynamoDB store.API
+	Table    string
+	Group    string // as Config.Group
+
+	Clock *dynamo.Clock
+	Check *ddbtypes.ConditionCheck // of the worker that redrives a dead letter; nil for others
+}
+
+func (d Letters) Rows() *Table {
+	return &Table{API: d.DynamoDB, Table: d.Table, Group: d.Group, Clock: d.Clock}
+}
+
+// List returns up to limit dead letters of a handler in the order of their ids, from the first id
+// that is greater than after; "" begins at the first dead letter. A limit of 0 means no limit. next
+// is the value of after for the next page, "" at the end. A dead letter that cannot be decoded is
+// listed with the reason (Unreadable); Get returns it with an error, and Delete deletes it unless
+// its format is newer.
+func (d Letters) List(ctx context.Context, handler, after string, limit int) (letters []Letter, next string, err error) {
+	in := &dynamodb.QueryInput{
+		TableName:                 &d.Table,
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String("#s = :s"),
+		FilterExpression:          aws.String("attribute_not_exists(#p)"), // no parts
+		ExpressionAttributeNames:  map[string]string{"#s": store.Source, "#p": store.Part},
+		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(d.Rows().Source(handler))},
+	}
+	// The query also starts behind a key that does not exist: the dead letter may have been
+	// deleted.
+	if after != "" {
+		in.ExclusiveStartKey = d.Rows().Key(handler, after)
+	}
+
+	for {
+		out, err := d.DynamoDB.Query(ctx, in)
+		if err != nil {
+			return nil, "", fmt.Errorf("streams: list dead letters of %s: %w", handler, err)
+		}
+
+		now := d.Clock.Now()
+		for _, row := range out.Items {
+			// A dead letter that cannot be decoded is listed with the reason.
+			letter, _ := decodeDeadLetter(row)
+			// Time to live deletes a row up to days after it has expired.
+			if letter.expired(now) {
+				continue
+			}
+
+			letters = append(letters, letter)
+			if len(letters) == limit {
+				return letters, letter.ID, nil
+			}
+		}
+
+		if len(out.LastEvaluatedKey) == 0 {
+			return letters, "", nil
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// Get returns one dead letter with its record, or ErrDeadLetterNotFound.
+func (d Letters) Get(ctx context.Context, handler, id string) (Letter, error) {
+	row, err := d.Rows().get(ctx, handler, id)
+	if err != nil {
+		return Letter{}, err
+	}
+
+	letter, err := decodeDeadLetter(row)
+	// As in List: the row may outlive its time by days.
+	if letter.expired(d.Clock.Now()) {
+		return Letter{}, fmt.Errorf("%w: %s of %s has expired", ErrNotFound, id, handler)
+	}
+
+	if err != nil || letter.Record != nil {
+		return letter, err
+	}
+
+	body, err := d.Rows().parts(nil).Read(ctx, d.Rows().Source(handler), partsOf(row))
+	if err != nil {
+		if errors.Is(err, store.ErrPartMissing) {
+			letter.Unreadable = err.Error()
+			err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+
+		return letter, err
+	}
+
+	r, err := store.DecodeRecord(body)
+	if err != nil {
+		letter.Unreadable = err.Error()
+		return letter, fmt.Errorf("%w: %s: %w", ErrUnreadable, id, err)
+	}
+	letter.Record = &r
+
+	return letter, nil
+}
+
+// Delete deletes a dead letter without handling it. It returns nil if there is no such dead letter.
+// It returns ErrUnreadable for a dead letter of a newer format, because this program cannot find
+// the parts of such a dead letter.
+func (d Letters) Delete(ctx context.Context, handler, id string) error {
+	row, err := d.Rows().get(ctx, handler, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+
+	if err == nil {
+		err = checkDeadLetter(row)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	return d.Rows().delete(ctx, handler, id, partsOf(row), d.Check)
+}
+
+// Redrive calls h once with the record of the dead letter. If h returns nil, Redrive deletes the
+// dead letter; otherwise it stores the new error and returns it. While one Redrive of a dead letter
+// runs, others return ErrRedriving. It returns ErrDeadLetterNotFound if there is no such dead
+// letter of h.Name.
+//
+// Later records of the item have been handled before, and newer records may be handled at the same
+// time. The record is marked as Late, so that h.Recheck can compare it with the item. If h.Recheck
+// returns Skip, Redrive returns an error that wraps ErrSkipped and leaves the dead letter as it is.
+// If stale is not nil, Redrive calls stale first. If stale returns an error, Redrive returns that
+// error and does not call h. h must be idempotent, as for any delivery.
+func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler, stale func(context.Context, streams.Record) error) error {
+	h.Timeout, h.MaxAge = cmp.Or(h.Timeout, 30*time.Second), 0
+
+	letter, err := d.Get(ctx, h.Name, id)
+	if err != nil {
+		return err
+	}
+
+	record := *letter.Record
+	record.Handler, record.Group, record.Late = h.Name, d.Group, true
+	record.Attempt = letter.Attempts + letter.Redrives + 1
+
+	if stale != nil {
+		if err := stale(ctx, record); err != nil {
+			return fmt.Errorf("streams: redrive of %s refused: %w", id, err)
+		}
+	}
+
+	// Claimed after stale, so that a redrive that stale refuses leaves no claim behind.
+	if err := d.claim(ctx, h, id); err != nil {
+		return err
+	}
+	handleErr := calls.Do(ctx, nil, &h, record)
+
+	// The result is stored even if ctx ended during the call.
+	ctx = context.WithoutCancel(ctx)
+	if handleErr == nil {
+		return d.Delete(ctx, h.Name, id)
+	}
+
+	if errors.Is(handleErr, streams.ErrSkipped) {
+		return errors.Join(fmt.Errorf("streams: redrive of %s refused: %w", id, handleErr), d.endClaim(ctx, h, id))
+	}
+
+	return errors.Join(
+		fmt.Errorf("streams: redrive %s of %s: %w", id, h.Name, handleErr),
+		d.StoreFailedRedrive(ctx, h, letter, handleErr),
+	)
+}
+
+// claim makes other calls of Redrive return ErrRedriving for as long as the call may take, and 10 s
+// longer for the writes after it.
+func (d Letters) claim(ctx context.Context, h streams.Handler, id string) error {
+	now := time.Now()
+
+	update := dynamo.NewUpdate(d.Table, d.Rows().Key(h.Name, id)).
+		IfPresent(store.ID).
+		If("attribute_not_exists(#claimedUntil) OR #claimedUntil < :now").
+		Bind(":now", dynamo.Millis(now)).
+		SetValue(deadLetterClaimedUntil, dynamo.Millis(now.Add(h.Timeout+10*time.Second)))
+
+	row, applied, err := store.Apply(ctx, d.DynamoDB, update)
+	switch {
+	case err != nil:
+		return fmt.Errorf("streams: claim dead letter %s: %w", id, err)
+	case !applied && row == nil:
+		return fmt.Errorf("%w: %s of %s", ErrNotFound, id, h.Name)
+	case !applied:
+		return fmt.Errorf("%w: %s of %s", ErrRedriving, id, h.Name)
+	}
+
+	return nil
+}
+
+// endClaim lets others redrive the dead letter, which stays as it is.
+func (d Letters) endClaim(ctx context.Context, h streams.Handler, id string) error {
+	update := dynamo.NewUpdate(d.Table, d.Rows().Key(h.Name, id)).
+		IfPresent(store.ID).
+		RemoveAttribute(deadLetterClaimedUntil)
+	_, _, err := store.Apply(ctx, d.DynamoDB, update)
+
+	return err
+}
+
+// StoreFailedRedrive stores the new error and ends the claim.
+func (d Letters) StoreFailedRedrive(ctx context.Context, h streams.Handler, letter Letter, cause error) error {
+	update := dynamo.NewUpdate(d.Table, d.Rows().Key(h.Name, letter.ID)).
+		IfPresent(store.ID).
+		SetValue(deadLetterError, dynamo.S(store.ErrorText(cause))).
+		SetValue(deadLetterPermanent, dynamo.Bool(streams.IsPermanent(cause))).
+		SetValue(deadLetterFailedAt, dynamo.Millis(d.Clock.Now())).
+		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
+		RemoveAttribute(DeadLetterQueuedAt).
+		RemoveAttribute(deadLetterClaimedUntil)
+	_, _, err := store.WriteFenced(ctx, d.DynamoDB, d.Check, ddbtypes.TransactWriteItem{Update: update.Part()})
+
+	return err
+}
+
+// Count returns the number of a handler's dead letters.
+func (d Letters) Count(ctx context.Context, handler string) (int, error) {
+	count, err := store.Count(ctx, d.DynamoDB, &dynamodb.QueryInput{
+		TableName:              &d.Table,
+		ConsistentRead:         aws.Bool(true),
+		KeyConditionExpression: aws.String("#s = :s"),
+		// Expired rows do not count, although time to live deletes them only days later.
+		FilterExpression:         aws.String("attribute_not_exists(#p) AND (attribute_not_exists(#e) OR #e > :now)"),
+		ExpressionAttributeNames: map[string]string{"#s": store.Source, "#p": store.Part, "#e": store.Expiry},
+		ExpressionAttributeValues: dynamo.Item{
+			":s":   dynamo.S(d.Rows().Source(handler)),
+			":now": dynamo.Seconds(time.Now()),
+		},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("streams: count dead letters of %s: %w", handler, err)
+	}
+
+	return count, nil
+}

@@ -1,0 +1,104 @@
+package holders
+
+import (
+	"time"
+
+	"ratchet/streams/leases"
+)
+
+// Workers has this worker's observations of the rows of all workers, its own row included.
+// The times are by this worker's clock.
+type Workers map[string]*Worker
+
+type Worker struct {
+	leases.WorkerRow
+	UnchangedSince time.Time // the end of the read that first showed the row's counter
+	Gone           bool      // the row was deleted; unchangedSince is when that was noticed
+}
+
+// goneWorkers is for how many lease durations a worker is remembered after its row was deleted.
+const goneWorkers = 10
+
+// Observe adds a read of the rows that ended at now. It reports whether the leases should be read
+// because of the rows: a worker has come or gone, or has changed leases.
+func (o Workers) Observe(rows []leases.WorkerRow, now time.Time, duration time.Duration) (news bool) {
+	seen := make(map[string]bool, len(rows))
+	for _, row := range rows {
+		seen[row.Owner] = true
+
+		w := o[row.Owner]
+		if w == nil || w.Gone {
+			o[row.Owner] = &Worker{WorkerRow: row, UnchangedSince: now}
+			news = true
+
+			continue
+		}
+
+		// A lower counter is a sign of life, too: the row was deleted and written again.
+		if w.Counter != row.Counter {
+			w.UnchangedSince = now
+		}
+		news = news || w.Changes != row.Changes || w.State != row.State
+		w.WorkerRow = row
+	}
+
+	for owner, w := range o {
+		switch {
+		case seen[owner]:
+		// The worker is remembered for a while: apply needs the time at which the row was gone.
+		case !w.Gone:
+			w.Gone, w.UnchangedSince = true, now
+			news = true
+		case now.Sub(w.UnchangedSince) > goneWorkers*duration:
+			delete(o, owner)
+		}
+	}
+
+	return news
+}
+
+// Taking returns the workers that are alive at now and take leases.
+func (o Workers) Taking(now time.Time, duration time.Duration) []string {
+	var out []string
+	for owner, w := range o {
+		if !w.Gone && w.State == "" && now.Sub(w.UnchangedSince) < duration {
+			out = append(out, owner)
+		}
+	}
+
+	return out
+}
+
+// NextExpiry returns the time from now until the first worker expires if no worker gives a further
+// sign of life, and at most most.
+func (o Workers) NextExpiry(now time.Time, duration, most time.Duration) time.Duration {
+	for _, w := range o {
+		// Not for a worker that has left: its leases are free already.
+		if left := duration - now.Sub(w.UnchangedSince); left > 0 && w.State != leases.Left {
+			most = min(most, left)
+		}
+	}
+
+	return most
+}
+
+// Apply sets in the leases since when their owners have shown no sign of life.
+func (o Workers) Apply(stored map[string]*Observed) {
+	for _, l := range stored {
+		w := o[l.Owner]
+
+		switch {
+		// The row of this owner was never seen: unchangedSince stays the time of the lease itself.
+		case l.Owner == "" || w == nil:
+		case w.Gone:
+			// The owner's row was deleted, so a write of the lease is the only sign of life. Before
+			// the deletion the owner had no reason to write the lease, so that time does not count.
+			if l.UnchangedSince.Before(w.UnchangedSince) {
+				l.UnchangedSince = w.UnchangedSince
+			}
+		default:
+			l.UnchangedSince = w.UnchangedSince
+			l.ownerLeft = w.State == leases.Left
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package leases
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// The workers' heartbeat rows, under "workers/" and the stream's key. The sort key is the worker's
+// name.
+const (
+	workerRowsPrefix = "workers/"
+	workerCounter    = "counter" // incremented by every heartbeat
+	workerChanges    = "changes" // incremented after a change of leases that concerns others
+	workerState      = "state"   // see below; absent while the worker takes leases
+)
+
+// The states of a worker.
+const (
+	Stopping = "stopping" // takes no leases any more, and still holds some
+	Left     = "left"     // has stopped: its leases are free
+)
+
+// WorkerRow is a worker's sign of life as it is stored; see Liveness.
+type WorkerRow struct {
+	Owner   string
+	Counter int64
+	Changes int64
+	State   string
+}
+
+// Beat is a heartbeat of a worker: its counter grows, and with change its number of changes of leases. state
+// is "" while the worker takes leases.
+func (t *Table) Beat(owner, state string, change bool) *dynamo.Update {
+	update := dynamo.NewUpdate(t.Table, Key(workerRowsPrefix+t.Stream, owner))
+
+	one := update.Value(dynamo.N(1))
+	update.Add(update.Name(workerCounter) + " " + one)
+
+	if change {
+		update.Add(update.Name(workerChanges) + " " + one)
+	}
+
+	if state == "" {
+		return update.RemoveAttribute(workerState)
+	}
+
+	return update.SetValue(workerState, dynamo.S(state))
+}
+
+// ReadWorkers returns the signs of life of all workers of the stream.
+func (t *Table) ReadWorkers(ctx context.Context) ([]WorkerRow, error) {
+	rows, err := readRows(ctx, t.API, t.Table, workerRowsPrefix+t.Stream)
+	if err != nil {
+		return nil, fmt.Errorf("streams: read the workers of %s: %w", t.Stream, err)
+	}
+
+	out := make([]WorkerRow, len(rows))
+	for i, row := range rows {
+		out[i] = WorkerRow{
+			Owner:   dynamo.Text(row, ShardKey),
+			Counter: dynamo.Number(row, workerCounter),
+			Changes: dynamo.Number(row, workerChanges),
+			State:   dynamo.Text(row, workerState),
+		}
+	}
+
+	return out, nil
+}
+
+// DeleteWorker deletes the row of a worker unless it has changed since it was read.
+func (t *Table) DeleteWorker(ctx context.Context, row WorkerRow) error {
+	_, err := t.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName:                 &t.Table,
+		Key:                       Key(workerRowsPrefix+t.Stream, row.Owner),
+		ConditionExpression:       aws.String("#counter = :counter"),
+		ExpressionAttributeNames:  map[string]string{"#counter": workerCounter},
+		ExpressionAttributeValues: dynamo.Item{":counter": dynamo.N(row.Counter)},
+	})
+	if _, changed := dynamo.FailedCondition(err); changed {
+		return nil
+	}
+
+	return err
+}

@@ -1,0 +1,340 @@
+package poller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ratchet/streams"
+	"ratchet/streams/calls"
+	"ratchet/streams/retryqueue"
+	"ratchet/streams/store"
+)
+
+// delivery is one record on its way to one handler. Only the lane that it is the
+// head of uses it.
+type delivery struct {
+	record     *pendingRecord
+	handler    int       // index in Config.Handlers
+	attempts   int       // calls that count
+	waits      int       // calls that ended in NotYet
+	since      time.Time // when a call that counts first failed
+	stuckSince time.Time // when a step first left the record unfinished
+	nextTry    time.Time // while park is set
+	err        error     // of the last attempt
+	park       bool      // the next step stores it in the retry queue
+	giveUp     bool      // the next step stores it as a dead letter
+	storeErr   int       // failed calls of these stores
+	queued     step
+	next       *delivery
+}
+
+const (
+	// notYetMax is the longest pause after NotYet, however often it was returned; parkedNotYetMax
+	// is the longest pause in the retry queue.
+	notYetMax       = time.Second
+	parkedNotYetMax = time.Minute
+
+	// storeTimeout is how long storing one dead letter, or one record in the retry
+	// queue, may take.
+	storeTimeout = 10 * time.Second
+)
+
+// errHandlerFails is the error of a record for which no call was made, because the handler fails
+// for every item.
+var errHandlerFails = errors.New("the handler fails for every item")
+
+// errPaused is the error of a record for which no call was made, because the handler is paused.
+var errPaused = errors.New("the handler is paused")
+
+// runStep does the next thing for the lane's first record: it calls the handler, or
+// stores the record in the retry queue or as a dead letter.
+func (s *laneScheduler) runStep(l *lane) {
+	d, h := l.head, &s.cfg.Handlers[l.handler]
+
+	if s.paused[l.handler].Load() {
+		d.moveToQueue(errPaused)
+	}
+
+	switch {
+	case d.queued != nil:
+		d.queued.Run(l.shard)
+		s.finishStep(l, d, true, 0)
+
+	case d.giveUp:
+		err := s.storeDeadLetter(l.shard, h, d)
+		s.finishStep(l, d, err == nil, calls.Backoff(h.Retry).Delay(d.storeErr))
+
+	case d.park || (!s.waiting.empty() && s.waiting.has(l.waitingItem())):
+		done, pause := s.park(l, h, d)
+		s.finishStep(l, d, done, pause)
+
+	default:
+		done, pause := s.try(l, h, d)
+		s.finishStep(l, d, done, pause)
+	}
+}
+
+func (s *laneScheduler) try(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
+	if suspect := l.shard.suspect.Load(); suspect != nil {
+		// All other records of the shard wait for this one. If its call fails, the record goes to
+		// the retry queue at once.
+		if d.stuckSince.IsZero() {
+			d.stuckSince = time.Now().Add(-s.cfg.parkAfter)
+		}
+
+		if suspect.triesAlone(d.record.SequenceNumber) {
+			return s.tryAlone(l, h, d, suspect)
+		}
+	}
+
+	s.calls.enter()
+	defer s.calls.leave()
+
+	return s.tryHandler(l, h, d)
+}
+
+// tryHandler calls the handler unless its circuit is open, and decides what follows.
+func (s *laneScheduler) tryHandler(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
+	// Before each call: a Rebuild may queue a newer version while this record is retried.
+	repaired, err := s.isRepaired(l.shard, h, d.record.Record)
+	switch {
+	case err != nil:
+		return false, s.queueFault(h, d, d.record.Record, "GetItem", err)
+	case repaired:
+		return true, 0
+	}
+	now := time.Now()
+
+	if wait := s.circuits[l.handler].admit(now); wait > 0 {
+		return false, s.pauseOrPark(d, now, wait, errHandlerFails)
+	}
+
+	// Counted before the call, because the handler gets the number. pauseAfter takes it back for a
+	// call that does not count.
+	d.attempts++
+
+	r := d.recordFor(h, l.shard)
+	r.Late = calls.IsLate(r, s.cfg.clock, s.cfg.lateAfter)
+	err = s.callHandler(l.shard, h, r)
+	s.noteResult(l.shard, l.handler, l.key, err)
+
+	return err == nil, s.pauseAfter(l.shard, h, d, err)
+}
+
+// callHandler calls the handler once for the record.
+func (s *laneScheduler) callHandler(shard *shardLanes, h *streams.Handler, r streams.Record) error {
+	began := time.Now()
+
+	// Another worker may take the lease soon, so no call begins. The shard's worker sees this, too,
+	// and cancels the running calls.
+	if !shard.lease.Valid(began) {
+		return streams.ErrLeaseLost
+	}
+
+	err := calls.Do(shard.work, s.cfg.clock, h, r)
+	s.cfg.Events.Handled(streams.Handled{Record: r, Took: time.Since(began), Err: err})
+
+	if errors.Is(err, streams.ErrSkipped) && shard.work.Err() == nil {
+		s.cfg.Log.Info("a record needs no handling any more", "handler", r.Handler, "item", store.ItemKey(r), "err", err)
+		return nil
+	}
+
+	return err
+}
+
+// interrupted reports whether a stop or a lost lease ended the call. Such a call does
+// not count: the next holder of the lease repeats it.
+func interrupted(shard *shardLanes, err error) bool {
+	return err != nil && (shard.work.Err() != nil || errors.Is(err, streams.ErrLeaseLost))
+}
+
+// noteResult tells the handler's circuit how a call for the item ended.
+func (s *laneScheduler) noteResult(shard *shardLanes, handler int, item string, err error) {
+	c, name := s.circuits[handler], s.cfg.Handlers[handler].Name
+
+	switch {
+	case interrupted(shard, err), streams.IsNotYet(err):
+		c.undecided(time.Now())
+	case err == nil, streams.IsPermanent(err):
+		if c.succeeded() {
+			s.cfg.Log.Info("the handler has recovered", "handler", name)
+			s.queues.TryAll(handler)
+		}
+	case c.failedFor(item, time.Now()):
+		s.cfg.Log.Warn("the handler fails for every item; its records wait", "handler", name, "err", err)
+	}
+}
+
+// recordFor returns the record as the handler gets it.
+func (d *delivery) recordFor(h *streams.Handler, shard *shardLanes) streams.Record {
+	r := d.record.Record
+	r.Handler = h.Name
+	r.Attempt = d.attempts
+	r.Epoch = shard.lease.Epoch.Load()
+
+	return r
+}
+
+// pauseAfter decides what follows a call that returned err. It returns the pause before the next
+// step. It sets d.giveUp or d.park if the next step stores the record and does not call the
+// handler.
+func (s *laneScheduler) pauseAfter(shard *shardLanes, h *streams.Handler, d *delivery, err error) time.Duration {
+	now := time.Now()
+
+	switch {
+	case err == nil:
+		return 0
+
+	case interrupted(shard, err):
+		d.attempts--
+		return h.Retry.Base
+
+	case streams.IsNotYet(err):
+		d.attempts--
+		d.waits++
+
+		return s.pauseOrPark(d, now, min(calls.Backoff(h.Retry).Delay(d.waits), notYetMax), err)
+	}
+
+	if d.since.IsZero() {
+		d.since = now
+	}
+	d.err = err
+
+	pause := calls.Pause(h.Retry, d.attempts, err)
+	d.giveUp = streams.IsPermanent(err) || calls.Exhausted(h.Retry, d.attempts, d.since, now.Add(pause))
+
+	if d.giveUp {
+		return 0
+	}
+	pauseOrZero := s.pauseOrPark(d, now, pause, err)
+	s.noteRetry(d.recordFor(h, shard), err, now.Add(pause), d.park)
+
+	return pauseOrZero
+}
+
+// pauseOrPark returns the pause. If the record has been stuck for Config.parkAfter at the end of
+// the pause, pauseOrPark sets d.park and returns 0.
+func (s *laneScheduler) pauseOrPark(d *delivery, now time.Time, pause time.Duration, err error) time.Duration {
+	if d.stuckSince.IsZero() {
+		d.stuckSince = now
+	}
+
+	if now.Add(pause).Sub(d.stuckSince) < s.cfg.parkAfter {
+		return pause
+	}
+	d.park, d.nextTry, d.err = true, now.Add(pause), err
+
+	return 0
+}
+
+// noteRetry logs and reports a failed call that will be repeated.
+func (s *laneScheduler) noteRetry(r streams.Record, err error, next time.Time, parked bool) {
+	if parked {
+		s.cfg.Log.Warn("handling a record failed; it waits in the retry queue", "handler", r.Handler,
+			"item", store.ItemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
+	} else {
+		s.cfg.Log.Debug("handling a record failed; retrying", "handler", r.Handler,
+			"item", store.ItemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
+	}
+	s.cfg.Events.Retrying(streams.Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
+}
+
+// park stores the record in the retry queue: in a new row, or behind the waiting records of its
+// item. If the item's row is gone and the record has not failed, the next step calls the handler.
+func (s *laneScheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
+	shard, item := l.shard, l.waitingItem()
+
+	// Another worker may take the lease soon. Only the holder of the lease adds records of the
+	// shard.
+	if !shard.lease.Valid(time.Now()) {
+		return false, h.Retry.Base
+	}
+
+	ctx, cancel := shard.withinLease()
+	defer cancel()
+
+	r := d.recordFor(h, shard)
+
+	if s.waiting.has(item) {
+		result, err := s.retries.Append(ctx, item.hash, r)
+		switch {
+		case err != nil:
+			return false, s.queueFault(h, d, r, "PutItem", err)
+		case result == retryqueue.Parked:
+			return true, 0
+		case result == retryqueue.RowChanged:
+			return false, h.Retry.Base
+		}
+
+		// The item has no row any more: its last record was handled.
+		s.waiting.remove(item)
+
+		if !d.park {
+			return false, 0
+		}
+	}
+
+	// Added before the row exists and again afterwards: a load of the waiting items in between may
+	// not have seen the row.
+	s.waiting.add(item)
+
+	result, err := s.retries.Create(ctx, item.hash, r, retryqueue.Row{
+		Attempts: d.attempts,
+		Since:    d.since,
+		NextTry:  d.nextTry,
+		LastErr:  store.ErrorText(d.err),
+	})
+	s.waiting.add(item)
+
+	switch {
+	case err != nil:
+		return false, s.queueFault(h, d, r, "PutItem", err)
+	case result == retryqueue.Parked:
+		s.queues.Note(item, d.nextTry)
+		return true, 0
+	}
+
+	return false, 0 // the item has a row: the next step appends to it
+}
+
+// queueFault notes a failed call to the retry queue and returns the pause before the next one.
+func (s *laneScheduler) queueFault(h *streams.Handler, d *delivery, r streams.Record, op string, err error) time.Duration {
+	d.storeErr++
+	s.cfg.Events.Fault(op, r.ShardID, err)
+
+	if s.log.Allow() {
+		s.cfg.Log.Error("a call to the retry queue failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
+	}
+
+	return calls.Backoff(h.Retry).Delay(d.storeErr)
+}
+
+// storeDeadLetter stores the record as a dead letter. The record is finished only when this write
+// has succeeded. So every record before a checkpoint is handled or stored.
+func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *streams.Handler, d *delivery) error {
+	ctx, cancel := context.WithTimeout(shard.work, storeTimeout)
+	defer cancel()
+
+	r := d.recordFor(h, shard)
+	if err := s.deadLetters.Store(ctx, r, d.err, shard.lease.Check()); err != nil {
+		d.storeErr++
+		s.cfg.Events.Fault("TransactWriteItems", r.ShardID, err)
+
+		if s.log.Allow() {
+			s.cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
+		}
+
+		return err
+	}
+	s.noteDeadLetter(r, d.err)
+
+	return nil
+}
+
+func (s *laneScheduler) noteDeadLetter(r streams.Record, err error) {
+	s.cfg.Log.Warn("record became a dead letter", "handler", r.Handler, "item", store.ItemKey(r), "shard", r.ShardID,
+		"sequence", r.SequenceNumber, "attempts", r.Attempt, "err", err)
+	s.cfg.Events.DeadLetter(r, r.Attempt, err)
+}

@@ -1,0 +1,185 @@
+package poller
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/lineage"
+	"ratchet/streams/store"
+)
+
+// TestAWorkerExpiresByTheBeginOfALook: its row may have changed while the leases were read.
+func TestAWorkerExpiresByTheBeginOfALook(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		transport, use := w.intercept()
+
+		p, err := New(w.config(newRecorder().handle, use, func(c *Config) { c.LeaseDuration = 10 * time.Second }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := p.newCoordinator(w.arn, streams.TrimHorizon)
+
+		if err := c.discovery.Bootstrap(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		if _, taken, err := c.table.Take(t.Context(), w.leases()[0], "other"); err != nil || !taken {
+			t.Fatalf("taken %t: %v", taken, err)
+		}
+
+		if _, _, err := store.Apply(t.Context(), w.db, c.table.Beat("other", "", false)); err != nil {
+			t.Fatal(err)
+		}
+
+		ctx, cancel := context.WithCancel(t.Context())
+		var g errgroup.Group
+		look := func() (held bool) {
+			now := time.Now()
+			c.alive.Count(now, now)
+
+			if _, err := c.look(ctx, &g, true); err != nil {
+				t.Fatal(err)
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+
+			return len(c.held) > 0
+		}
+
+		look()
+		time.Sleep(9 * time.Second)
+		slow := transport.Inject(embeddedtest.Delay(2*time.Second, "Query"))
+
+		if look() {
+			t.Error("the lease was taken although its owner had 1 s left when the look began")
+		}
+		slow.Remove()
+		time.Sleep(time.Second)
+		look() // the lease is free from now on
+		time.Sleep(3 * c.scanInterval)
+
+		if !look() {
+			t.Error("the lease was not taken")
+		}
+		cancel()
+		_ = g.Wait()
+	})
+}
+
+// TestASuspectQueueIsForgiven: after the time in which each of its records was due, the deaths of
+// earlier holders do not count any more, neither here nor in the lease.
+func TestASuspectQueueIsForgiven(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		cfg := w.config(newRecorder().handle).withDefaults()
+		_, queues := cfg.newScheduler()
+		ctx := t.Context()
+
+		if _, err := queues.leases.Insert(ctx, leases.Lease{Shard: "h", Epoch: 1}); err != nil {
+			t.Fatal(err)
+		}
+
+		var lease leases.Lease
+		for holder := range leases.SuspectAfter + 1 {
+			leases, _, err := queues.leases.Read(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if lease, _, err = queues.leases.Take(ctx, leases[0], strconv.Itoa(holder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		for _, held := range []time.Duration{0, cfg.Handlers[0].Retry.Max + suspectQueueFor + time.Second} {
+			q := newRetryQueue(ctx, queues, lease, time.Now().Add(-held))
+			q.check(time.Now())
+
+			if forgiven := held > 0; q.suspect.Load() == forgiven || q.toStore().ForgetDeaths != forgiven {
+				t.Errorf("held for %v: suspect %t", held, q.suspect.Load())
+			}
+
+			if err := q.WriteProgress(ctx); err != nil {
+				t.Fatal(err)
+			}
+
+			leases, _, err := queues.leases.Read(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if forgiven := held > 0; (leases[0].Deaths == 0) != forgiven {
+				t.Errorf("held for %v: %d deaths stored", held, leases[0].Deaths)
+			}
+			lease = leases[0]
+		}
+	})
+}
+
+// TestTheAbsenceOfAParentTakesTime: listings that follow each other quickly may all lack it.
+func TestTheAbsenceOfAParentTakesTime(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		d := w.newTestDiscovery()
+		d.Cfg.DiscoverEvery = 2 * maxConfirmOver
+		w.insert(leases.Lease{Shard: "child", Parent: "parent"})
+
+		list := func() {
+			if err := d.Reconcile(t.Context(), lineage.Listing{}, w.known()); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		for range absencesOfYoungParent {
+			list()
+		}
+
+		if w.lease("child").ParentDone {
+			t.Error("the child begins although no time has passed")
+		}
+		time.Sleep(maxConfirmOver)
+		list()
+
+		if !w.lease("child").ParentDone {
+			t.Error("the child waits")
+		}
+	})
+}
+
+// TestLargeDeadLettersKeepTheirOrder: List leaves out their records.
+func TestLargeDeadLettersKeepTheirOrder(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		table := &deadletters.Table{API: w.db, Table: deadTable}
+
+		for n := 1; n <= 2; n++ {
+			r := w.waitingVersion(n)
+			r.New["large"] = dynamo.S(strings.Repeat("x", maxInlineRecord+1))
+
+			if err := table.Store(t.Context(), r, errOutage, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		calls := 0
+		h := streams.Handler{Name: "h", Handle: func(context.Context, streams.Record) error { calls++; return errOutage }}
+		var last error
+		err := deadletters.Letters{DynamoDB: w.db, Table: deadTable}.RedriveAll(t.Context(), h, deadletters.Filter{}, func(_ deadletters.Letter, err error) { last = err })
+
+		if err != nil || calls != 1 || !errors.Is(last, deadletters.ErrEarlierFailed) {
+			t.Errorf("%d calls, %v, %v", calls, last, err)
+		}
+	})
+}

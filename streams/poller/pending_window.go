@@ -1,0 +1,271 @@
+package poller
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ratchet/streams"
+)
+
+// maxWindow is how many records a shard's reader may be ahead of the oldest unfinished record. So
+// an item that cannot be handled does not stop the others at once, and the window's memory is
+// bounded: about 64 bytes for each finished record.
+const maxWindow = 100_000
+
+// pendingWindow holds the records of one shard from the oldest unfinished one on, in
+// the order of the stream.
+//
+// The checkpoint is the last record before the window. Records may be finished in any order, but
+// the checkpoint moves only past an unbroken run of finished records.
+type pendingWindow struct {
+	maxPending int
+	maxLen     int
+	memory     *memoryBudget
+	waits      atomic.Bool // the reader waits for room
+	waited     atomic.Bool // the reader has waited for room since the last call of readerWaited
+	ends       atomic.Bool // the shard is read to its end, and its children wait until every record is finished
+
+	mu           sync.Mutex
+	slots        []windowSlot // ring buffer
+	head         uint64       // number of the oldest slot
+	next         uint64       // number of the next record's slot
+	pending      int          // unfinished records
+	bytes        int64        // size of the unfinished records
+	lastFinished windowSlot   // the newest slot before head
+	changed      notifier
+}
+
+type windowSlot struct {
+	sequence  string
+	createdAt int64 // Unix milliseconds
+	finished  bool
+}
+
+// pendingRecord is one record on its way through the handlers.
+type pendingRecord struct {
+	streams.Record
+	slot       uint64
+	size       int64
+	unfinished int // handlers that have not finished it; guarded by pendingWindow.mu
+}
+
+func newPendingWindow(maxPending, maxLen int, memory *memoryBudget) *pendingWindow {
+	return &pendingWindow{maxPending: maxPending, maxLen: maxLen, memory: memory, slots: make([]windowSlot, 64)}
+}
+
+// slot returns the slot with the number, which only grows.
+func (w *pendingWindow) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slots))] }
+
+// add appends records. The field unfinished of a record is the number of handlers that have to
+// finish it.
+func (w *pendingWindow) add(records []*pendingRecord) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	bytes := int64(0)
+	for _, r := range records {
+		if r.unfinished == 0 {
+			w.append(&r.Record, true)
+			continue
+		}
+
+		r.size = recordSize(&r.Record)
+		r.slot = w.append(&r.Record, false)
+		w.pending++
+		bytes += r.size
+	}
+	// Once for all records of the page, because the budget's lock is shared by all shards.
+	w.bytes += bytes
+	w.memory.reserve(bytes)
+	w.advance()
+}
+
+// skip appends a record that no handler takes.
+func (w *pendingWindow) skip(r *streams.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.append(r, true)
+	w.advance()
+}
+
+func (w *pendingWindow) append(r *streams.Record, finished bool) uint64 {
+	if int(w.next-w.head) == len(w.slots) {
+		w.grow()
+	}
+
+	n := w.next
+	*w.slot(n) = windowSlot{sequence: r.SequenceNumber, createdAt: unixMilli(r.CreatedAt), finished: finished}
+	w.next++
+
+	return n
+}
+
+func (w *pendingWindow) grow() {
+	// A slot's place depends on the length of the ring, so every slot moves.
+	bigger := make([]windowSlot, 2*len(w.slots))
+	for n := w.head; n != w.next; n++ {
+		bigger[n%uint64(len(bigger))] = *w.slot(n)
+	}
+	w.slots = bigger
+}
+
+// finish notes that one handler has finished the record r.
+func (w *pendingWindow) finish(r *pendingRecord) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	// The record is finished when its last handler has finished it.
+	r.unfinished--
+	if r.unfinished > 0 {
+		return
+	}
+
+	w.slot(r.slot).finished = true
+	w.pending--
+	w.bytes -= r.size
+	w.memory.release(r.size)
+	w.advance()
+	w.changed.notify()
+}
+
+// advance moves the head to the oldest unfinished record.
+func (w *pendingWindow) advance() {
+	for w.head != w.next {
+		slot := w.slot(w.head)
+		if !slot.finished {
+			return
+		}
+
+		w.lastFinished = *slot
+		*slot = windowSlot{} // frees the string
+		w.head++
+	}
+}
+
+// checkpoint returns the last sequence number up to which every record is finished,
+// "" if there is none, and when that record was created.
+func (w *pendingWindow) checkpoint() (sequence string, createdAt time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return w.lastFinished.sequence, fromUnixMilli(w.lastFinished.createdAt)
+}
+
+// oldest returns when the oldest unfinished record was created, zero if there is
+// none, and how many records are unfinished.
+func (w *pendingWindow) oldest() (createdAt time.Time, pending int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.head != w.next {
+		createdAt = fromUnixMilli(w.slot(w.head).createdAt)
+	}
+
+	return createdAt, w.pending
+}
+
+// hasRoomFor reports whether another page may be read, if that many more records become pending.
+func (w *pendingWindow) hasRoomFor(records int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return w.fits(records) && w.memory.hasRoom()
+}
+
+// fits reports whether the window has room after that many more records. The caller holds mu.
+func (w *pendingWindow) fits(records int) bool {
+	return w.pending+records < w.maxPending && int(w.next-w.head)+records < w.maxLen
+}
+
+// waitForRoom waits until another page may be read. It returns ctx.Err() if ctx ends first.
+func (w *pendingWindow) waitForRoom(ctx context.Context) error {
+	// The usual case. waited must not be set: the reader does not wait.
+	if w.hasRoomFor(0) {
+		return nil
+	}
+
+	w.waits.Store(true)
+	w.waited.Store(true)
+	defer w.waits.Store(false)
+
+	if err := w.waitUntil(ctx, func() bool { return w.fits(0) }); err != nil {
+		return err
+	}
+
+	// A shard without pending records may read although the other shards have used up the memory.
+	// Otherwise one shard that is stuck could stop all shards.
+	return w.memory.waitForRoom(ctx, func() bool {
+		_, pending := w.oldest()
+		return pending == 0
+	})
+}
+
+// readerWaited reports whether a reader waits for room or for the shard's end, or has waited for
+// room since the last call.
+func (w *pendingWindow) readerWaited() bool {
+	return w.waited.Swap(false) || w.waits.Load() || w.ends.Load()
+}
+
+// waitUntilEmpty waits until every record is finished, and marks that the shard is read to its end.
+// It returns ctx.Err() if ctx ends first.
+func (w *pendingWindow) waitUntilEmpty(ctx context.Context) error {
+	w.ends.Store(true)
+	defer w.ends.Store(false)
+
+	return w.waitUntilHandled(ctx)
+}
+
+// waitUntilHandled waits until every record is finished, for a reader that reads on afterwards.
+func (w *pendingWindow) waitUntilHandled(ctx context.Context) error {
+	return w.waitUntil(ctx, func() bool { return w.head == w.next })
+}
+
+// close gives up the unfinished records. The window must not be used afterwards,
+// except for checkpoint.
+func (w *pendingWindow) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.memory.release(w.bytes)
+	w.bytes = 0
+}
+
+// waitUntil waits until ok, which is called with mu held, returns true.
+func (w *pendingWindow) waitUntil(ctx context.Context, ok func() bool) error {
+	for {
+		w.mu.Lock()
+		if ok() {
+			w.mu.Unlock()
+			return nil
+		}
+		changed := w.changed.wait()
+		w.mu.Unlock()
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// unixMilli returns t in milliseconds, 0 for the zero time.
+func unixMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+
+	return t.UnixMilli()
+}
+
+// fromUnixMilli is the reverse of unixMilli.
+func fromUnixMilli(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+
+	return time.UnixMilli(ms)
+}

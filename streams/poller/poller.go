@@ -1,0 +1,160 @@
+package poller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/worker"
+	"ratchet/streams"
+)
+
+// Poller reads a stream and hands its records to handlers, together with the other
+// workers that use the same lease table. Create it with New and run it once.
+type Poller struct {
+	cfg       Config
+	scheduler *laneScheduler
+	queues    *retryQueues
+	memory    memoryBudget
+
+	log    worker.LogThrottle
+	mu     sync.Mutex
+	held   map[*shardWorker]struct{}
+	health error
+}
+
+// New returns a poller that is ready to run. It reports every fault of cfg.
+func New(cfg Config) (*Poller, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	p := &Poller{
+		cfg:  cfg.withDefaults(),
+		held: map[*shardWorker]struct{}{},
+	}
+	p.health = errNotStarted
+	p.memory.limit = p.cfg.maxPendingBytes
+	p.scheduler, p.queues = p.cfg.newScheduler()
+
+	return p, nil
+}
+
+// Owner returns the worker's name in leases, with its random suffix.
+func (p *Poller) Owner() string { return p.cfg.Owner }
+
+// Run polls until ctx ends. Then it begins no more records and waits for the running handlers;
+// after Config.DrainTimeout it cancels their contexts. It stores the checkpoints, releases its
+// leases and returns nil.
+//
+// Otherwise it returns an error in three cases: it cannot start (no such table, no
+// stream on it, no lease table); records were not read and cannot be read any more, and
+// OnGap is GapHalt (*GapError); the stream named by Config.StreamARN has ended
+// (ErrStreamEnded). Every other fault is reported to Config.Events and Config.Log and
+// tried again; see also Health.
+func (p *Poller) Run(ctx context.Context) error {
+	g, gctx := errgroup.WithContext(ctx)
+
+	// done ends with the last reader, which may be before gctx ends: hints and queues end with it.
+	done, finish := context.WithCancel(gctx)
+
+	g.Go(func() error {
+		p.forwardHints(done)
+		return nil
+	})
+	// On done and not on gctx: the queues end when the stream has been read to its end.
+	g.Go(func() error { return p.queues.run(done) })
+	g.Go(func() error {
+		defer finish()
+
+		if p.cfg.StreamARN == "" {
+			return p.followTable(gctx)
+		}
+
+		err := p.readStream(gctx, p.cfg.StreamARN, p.cfg.Start)
+		// The stream has ended only when none of its records waits in the retry queue.
+		if errors.Is(err, streams.ErrStreamEnded) && !p.queues.waitUntilEmpty(gctx) {
+			return nil
+		}
+
+		return err
+	})
+
+	err := g.Wait()
+
+	// No lane runs any more, but goroutines of lanes may not have returned yet.
+	p.scheduler.goroutines.Wait()
+
+	return err
+}
+
+// forwardHints passes each hint on to all readers until ctx ends.
+func (p *Poller) forwardHints(ctx context.Context) {
+	hint := p.cfg.Hint
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, open := <-hint:
+			if !open {
+				hint = nil // blocks without end, unlike a closed channel
+				continue
+			}
+		}
+
+		p.mu.Lock()
+		for w := range p.held {
+			w.wake()
+		}
+		p.mu.Unlock()
+	}
+}
+
+func (p *Poller) addWorker(w *shardWorker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.held[w] = struct{}{}
+}
+
+func (p *Poller) removeWorker(w *shardWorker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	delete(p.held, w)
+}
+
+// Health returns nil while the poller takes part in reading a stream, and otherwise the reason why
+// it does not: it has not started, it cannot read the leases, or all streams of the table are
+// handled to their ends (ErrNoStream). A worker that holds no shard, because others hold all
+// shards, is healthy.
+func (p *Poller) Health() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.health
+}
+
+func (p *Poller) setHealth(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.health = err
+}
+
+// Lags returns how far each shard that is held at the moment is behind.
+func (p *Poller) Lags() []streams.Lag {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	now := time.Now()
+	lags := make([]streams.Lag, 0, len(p.held))
+	for w := range p.held {
+		lags = append(lags, w.reader.lag(now))
+	}
+
+	return lags
+}

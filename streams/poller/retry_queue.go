@@ -1,0 +1,351 @@
+package poller
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ratchet/internal/worker"
+	"ratchet/streams"
+	"ratchet/streams/holders"
+	"ratchet/streams/leases"
+	"ratchet/streams/retryqueue"
+	"ratchet/streams/store"
+)
+
+const (
+	// maxQueuedItems bounds the items of one handler's queue that a worker has in memory, about 100
+	// bytes each. Further rows are found by a later read, when there is room.
+	maxQueuedItems = 100_000
+
+	// The pause between two reads of a queue is passesPerIdle times PollIdle, and passPerRow more
+	// for each row: reading a long queue takes time.
+	passesPerIdle = 3
+	passPerRow    = 10 * time.Millisecond
+)
+
+// retryQueue delivers the waiting records of one handler while this worker holds the
+// handler's lease. The steps run in the lanes of the scheduler, like the steps of the
+// shards.
+type retryQueue struct {
+	holders.Work
+
+	lanes   *shardLanes
+	queues  *retryQueues
+	handler int
+	h       *streams.Handler
+	wake    chan struct{}
+	stale   atomic.Bool // rows were added by another process
+	faults  worker.LogThrottle
+
+	suspect atomic.Bool // see leases.SuspectAfter
+
+	mu      sync.Mutex
+	items   map[store.ItemHash]*queuedItem
+	byDue   dueItems // a heap of the items without a running step
+	running int
+}
+
+// queuedItem is a row of the retry queue.
+type queuedItem struct {
+	queue   *retryQueue
+	hash    store.ItemHash
+	due     time.Time
+	waits   int // calls that ended in NotYet
+	refused int // calls of refill in a row that found the row changed
+	// judged is the token of the newest record that was judged. claimed says that the item's row
+	// has the epoch of this worker, or is younger than its lease.
+	judged  string
+	claimed bool
+	// notBefore is the earliest time of a delivery, if another process has put the item into the
+	// queue: every worker knows by then that the item waits.
+	notBefore time.Time
+}
+
+func newRetryQueue(ctx context.Context, queues *retryQueues, l leases.Lease, takenAt time.Time) *retryQueue {
+	handler := slices.IndexFunc(queues.cfg.Handlers, func(h streams.Handler) bool { return h.Name == l.Shard })
+
+	q := &retryQueue{
+		Work: holders.Work{
+			Name:  l.Shard,
+			Lease: holders.Hold(queues.leases, l, takenAt, queues.leaseDuration),
+			Fault: queues.cfg.Events.Fault,
+			Log:   queues.cfg.Log,
+			Every: queues.leaseDuration / 10,
+		},
+		queues:  queues,
+		handler: handler,
+		h:       &queues.cfg.Handlers[handler],
+		wake:    make(chan struct{}, 1),
+		items:   map[store.ItemHash]*queuedItem{},
+	}
+	q.Look, q.Due, q.Progress = q.check, q.renewalDue, q.toStore
+	q.Begin(ctx)
+	q.lanes = queues.scheduler.newShardLanes(q.Running, q.Lease, nil)
+	q.Drain = func(cancel context.CancelCauseFunc) { q.lanes.drain(queues.cfg.DrainTimeout, cancel) }
+
+	if l.IsSuspect() {
+		q.suspect.Store(true)
+		queues.cfg.Log.Warn("the workers of a retry queue have ended several times; which of its records are tried is stored",
+			"handler", q.h.Name, "times", l.Deaths)
+	}
+
+	return q
+}
+
+// run delivers waiting records until ctx of newRetryQueue ends or the lease is lost.
+func (q *retryQueue) run() {
+	read := func(ctx context.Context) error {
+		q.deliver(ctx)
+		return nil
+	}
+	_, _ = q.Work.Run(read, func(error) leases.Progress { return leases.Progress{Release: true} })
+}
+
+// settled reports whether every record of the queue was due by now and its call has ended no process
+// (see suspectQueueFor).
+func (q *retryQueue) settled(now time.Time) bool {
+	return now.Sub(q.Lease.TakenAt()) > q.h.Retry.Max+suspectQueueFor
+}
+
+// check ends the suspicion in time.
+func (q *retryQueue) check(now time.Time) {
+	if q.settled(now) {
+		q.suspect.Store(false)
+	}
+}
+
+// toStore returns what a renewal stores.
+func (q *retryQueue) toStore() leases.Progress {
+	return leases.Progress{ForgetDeaths: q.settled(time.Now())}
+}
+
+// renewalDue reports whether the lease is to be renewed: no heartbeat does that.
+func (q *retryQueue) renewalDue(_ leases.Progress, now time.Time) bool {
+	return now.Sub(q.Lease.RenewedAt()) >= q.Lease.Own.Duration/3
+}
+
+// deliver starts the items that are due, until ctx ends.
+func (q *retryQueue) deliver(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+
+	var nextPass time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-q.wake:
+		}
+
+		if now := time.Now(); q.stale.Swap(false) || !now.Before(nextPass) {
+			q.refresh(ctx)
+			// The pause counts from the end of the read, which takes a while for a long queue.
+			nextPass = time.Now().Add(q.passPause())
+		}
+		timer.Reset(min(time.Until(nextPass), q.start(time.Now())))
+	}
+}
+
+// refresh adds the rows that are not known yet.
+func (q *retryQueue) refresh(ctx context.Context) {
+	rows, err := q.queues.table.List(ctx, q.h.Name)
+	if err != nil {
+		q.noteFault(ctx, "Query", err)
+		return
+	}
+
+	waiting := q.queues.scheduler.waiting
+
+	var added []retryqueue.Row
+	for _, row := range rows {
+		// From now on newer records of the item wait, too.
+		if known := (waitingItem{q.handler, row.Hash}); !waiting.has(known) {
+			waiting.add(known)
+		}
+
+		switch {
+		case q.knows(row.Hash):
+		case len(row.Replays) > 0:
+			added = append(added, row)
+		default:
+			q.add(row.Hash, row.NextTry, time.Time{})
+		}
+	}
+
+	q.keepParts(ctx, rows)
+
+	if len(added) == 0 {
+		return
+	}
+
+	// Every worker must know that these items wait before they are delivered. The process that has
+	// added them may have ended before it called retryqueue.NoteAddition.
+	if err := retryqueue.NoteAddition(ctx, q.queues.leases); err != nil {
+		q.noteFault(ctx, "UpdateItem", err)
+		return
+	}
+
+	settled := time.Now().Add(q.queues.knownAfter())
+	for _, row := range added {
+		q.add(row.Hash, row.NextTry, settled)
+	}
+}
+
+// keepParts moves the ends of the rows' parts that are near.
+func (q *retryQueue) keepParts(ctx context.Context, rows []retryqueue.Row) {
+	for _, row := range rows {
+		row.Holder = q.Lease.Epoch.Load()
+		if err := q.queues.table.KeepParts(ctx, q.h.Name, row); err != nil {
+			q.noteFault(ctx, "UpdateItem", err)
+			return
+		}
+	}
+}
+
+func (q *retryQueue) knows(hash store.ItemHash) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return q.items[hash] != nil
+}
+
+// readAgain makes the queue look for rows that another process has added.
+func (q *retryQueue) readAgain() {
+	q.stale.Store(true)
+	q.wakeUp()
+}
+
+func (q *retryQueue) passPause() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return passesPerIdle*q.queues.cfg.PollIdle + time.Duration(len(q.items))*passPerRow
+}
+
+func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	q.queues.cfg.Events.Fault(op, "", err)
+
+	if q.faults.Allow() {
+		q.queues.cfg.Log.Warn("working on the retry queue failed; retrying", "handler", q.h.Name, "err", err)
+	}
+}
+
+// add notes a row that is not known yet.
+func (q *retryQueue) add(hash store.ItemHash, due, notBefore time.Time) {
+	q.addItem(&queuedItem{queue: q, hash: hash, due: due, notBefore: notBefore})
+}
+
+func (q *retryQueue) addItem(item *queuedItem) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if q.items[item.hash] != nil || len(q.items) >= maxQueuedItems {
+		return
+	}
+
+	if item.due.Before(item.notBefore) {
+		item.due = item.notBefore
+	}
+
+	q.items[item.hash] = item
+	heap.Push(&q.byDue, item)
+}
+
+// start hands the items that are due to the lanes. It returns the time until the next item is due.
+// While the handler's circuit is open, one item at a time is the probe, even if it is not due.
+func (q *retryQueue) start(now time.Time) time.Duration {
+	circuit := q.queues.scheduler.circuits[q.handler]
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	for {
+		open, limit := circuit.open(), q.h.Concurrency
+		if open {
+			limit = 1
+		}
+
+		switch {
+		case len(q.byDue) == 0 || q.running >= limit || q.queues.scheduler.paused[q.handler].Load():
+			return time.Hour // note, again, forget and tryAll wake the queue
+		case open && circuit.wait(now) > 0:
+			return circuit.wait(now)
+		// Not even a probe comes before notBefore: until then a worker may still deliver a newer
+		// record of the item.
+		case q.byDue[0].notBefore.After(now):
+			return q.byDue[0].notBefore.Sub(now)
+		case !open && q.byDue[0].due.After(now):
+			return q.byDue[0].due.Sub(now)
+		}
+
+		item, _ := heap.Pop(&q.byDue).(*queuedItem)
+		q.running++
+		q.lanes.startQueued(q.handler, string(item.hash[:]), item)
+	}
+}
+
+// again makes the item due at the given time.
+func (q *retryQueue) again(item *queuedItem, due time.Time) {
+	q.mu.Lock()
+	item.due = due
+	heap.Push(&q.byDue, item)
+	q.running--
+	q.mu.Unlock()
+
+	q.wakeUp()
+}
+
+// forget removes an item without a row.
+func (q *retryQueue) forget(item *queuedItem) {
+	q.mu.Lock()
+	delete(q.items, item.hash)
+	q.running--
+	q.mu.Unlock()
+
+	q.wakeUp()
+}
+
+// tryAll makes all items due.
+func (q *retryQueue) tryAll() {
+	q.mu.Lock()
+
+	now := time.Now()
+	for _, item := range q.byDue {
+		if item.due = now; item.notBefore.After(now) {
+			item.due = item.notBefore
+		}
+	}
+	heap.Init(&q.byDue)
+	q.mu.Unlock()
+
+	q.wakeUp()
+}
+
+func (q *retryQueue) wakeUp() {
+	worker.Nudge(q.wake)
+}
+
+// dueItems is a heap of items, ordered by when they are due.
+type dueItems []*queuedItem
+
+func (d dueItems) Len() int           { return len(d) }
+func (d dueItems) Less(i, j int) bool { return d[i].due.Before(d[j].due) }
+func (d dueItems) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *dueItems) Push(x any)        { *d = append(*d, x.(*queuedItem)) }
+
+func (d *dueItems) Pop() any {
+	old := *d
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*d = old[:len(old)-1]
+
+	return last
+}

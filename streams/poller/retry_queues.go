@@ -1,0 +1,285 @@
+package poller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+	"ratchet/streams"
+	"ratchet/streams/holders"
+	"ratchet/streams/leases"
+	"ratchet/streams/retryqueue"
+	"ratchet/streams/store"
+)
+
+// retryQueues runs the retry queues of this worker's handlers. For each handler there
+// is a lease, so that one worker at a time delivers the handler's waiting records. These
+// leases follow the same rules as the leases of shards.
+type retryQueues struct {
+	cfg       *queueConfig
+	table     *retryqueue.Table
+	leases    *leases.Table
+	scheduler *laneScheduler
+	// LeaseDuration is the duration of the handlers' leases, interval the time between two looks at
+	// them.
+	leaseDuration, interval time.Duration
+
+	observed  map[string]*holders.Observed // used by run only
+	additions int64                        // the newest number of additions that this worker has loaded; used by run only
+	log       worker.LogThrottle
+
+	mu   sync.Mutex
+	held map[string]*retryQueue // by handler
+
+	halt context.CancelCauseFunc // ends run with a *GapError; set by run
+
+	readPauses sync.Once
+	pausesRead chan struct{} // closed when this worker has read which handlers are paused and when marks last moved
+}
+
+// maxRetryScan is the longest time between two looks at the leases. A look costs one
+// read unit.
+const maxRetryScan = 5 * time.Second
+
+// The lease of a handler's queue lasts retryLeases times as long as the lease of a shard: each
+// renewal costs a write, and waiting records are not urgent.
+const retryLeases = 5
+
+// queueConfig says how the retry queues are delivered. All fields but StreamARN must be set.
+type queueConfig struct {
+	DynamoDB        store.API
+	StreamARN       string
+	LeaseTable      string
+	DeadLetterTable string
+	Owner           string
+	Group           string
+	Handlers        []streams.Handler // with their defaults
+	OnGap           streams.GapPolicy
+	PollIdle        time.Duration
+	LeaseDuration   time.Duration // of the leases of shards
+	DrainTimeout    time.Duration
+	Events          streams.Events
+	Log             *slog.Logger
+	clock           *dynamo.Clock
+}
+
+// newRetryQueues returns the queues of the scheduler's handlers, which use the same table.
+func newRetryQueues(cfg *queueConfig, table *retryqueue.Table, scheduler *laneScheduler) *retryQueues {
+	q := &retryQueues{
+		cfg:           cfg,
+		table:         table,
+		leases:        &leases.Table{API: cfg.DynamoDB, Table: cfg.LeaseTable, Stream: retryqueue.SourcePrefix + table.Scope, Clock: cfg.clock},
+		scheduler:     scheduler,
+		leaseDuration: retryLeases * cfg.LeaseDuration,
+		interval:      min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
+		held:          map[string]*retryQueue{},
+		pausesRead:    make(chan struct{}),
+	}
+	scheduler.setQueues(q)
+
+	return q
+}
+
+// run works until ctx ends, and then drains. It returns an error only for a gap under GapHalt.
+func (q *retryQueues) run(ctx context.Context) error {
+	ctx, q.halt = context.WithCancelCause(ctx)
+	defer q.halt(nil)
+
+	var queues sync.WaitGroup
+	defer queues.Wait()
+
+	for {
+		if err := q.checkLeases(ctx, &queues); err != nil && ctx.Err() == nil {
+			q.cfg.Events.Fault("Leases", "", err)
+
+			if q.log.Allow() {
+				q.cfg.Log.Warn("looking after the retry queues failed; retrying", "err", err)
+			}
+		}
+
+		if !worker.Wait(ctx, q.interval) {
+			return haltedBy(ctx)
+		}
+	}
+}
+
+// haltedBy returns the gap that ended ctx, nil if it was something else.
+func haltedBy(ctx context.Context) error {
+	var gap *streams.GapError
+	if errors.As(context.Cause(ctx), &gap) {
+		return gap
+	}
+
+	return nil
+}
+
+// checkLeases takes the leases that are due to this worker and starts their queues.
+func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) error {
+	call, cancel := context.WithTimeout(ctx, max(q.cfg.LeaseDuration/2, time.Second))
+	defer cancel()
+
+	stored, additions, err := q.readLeases(call)
+	if err != nil {
+		return err
+	}
+
+	// Before any lease is taken: when a queue delivers an item, this worker must not deliver newer
+	// records of the item from a shard.
+	if err := q.learnAdditions(call, additions); err != nil {
+		return err
+	}
+
+	now := time.Now()
+	q.observed = holders.Observe(q.observed, stored, now)
+
+	// Only the plan's take is used: a live worker keeps the leases of its queues.
+	due := holders.Planner{
+		Me:            q.cfg.Owner,
+		LeaseDuration: q.leaseDuration,
+		ScanInterval:  q.interval,
+		Holds:         func(handler string) bool { return q.queue(handler) != nil },
+	}.Decide(q.observed, now).Take
+
+	for _, lease := range due {
+		takenAt := time.Now()
+
+		l, ours, err := q.leases.Take(call, lease.Lease, q.cfg.Owner)
+		if err != nil {
+			return err
+		}
+
+		if !ours || ctx.Err() != nil {
+			continue
+		}
+
+		queue := newRetryQueue(ctx, q, l, takenAt)
+		q.set(l.Shard, queue)
+		queues.Go(func() {
+			defer q.set(l.Shard, nil)
+			queue.run()
+		})
+	}
+
+	return nil
+}
+
+// learnAdditions makes sure that this worker knows the items that other processes have put into the
+// queues, so that newer records of these items wait and the queues that it holds deliver them.
+// count is the stored number of additions.
+func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
+	if count == q.additions {
+		return nil
+	}
+
+	if err := q.scheduler.waiting.load(ctx); err != nil {
+		return err
+	}
+	// Only after the load has succeeded, so that a failed load is repeated at the next look.
+	q.additions = count
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	for _, queue := range q.held {
+		queue.readAgain()
+	}
+
+	return nil
+}
+
+// knownAfter is the time after which every worker knows of an item that another process has put
+// into a queue. The item is not delivered before.
+func (q *retryQueues) knownAfter() time.Duration { return 2 * q.interval }
+
+// leases.Read returns the leases of this worker's handlers, and how often records were put
+// into the queues by other processes. It stores the leases that are missing.
+func (q *retryQueues) readLeases(ctx context.Context) (_ []leases.Lease, additions int64, err error) {
+	all, _, err := q.leases.Read(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	stored := leases.ByShard(all)
+
+	var out []leases.Lease
+	for i, h := range q.cfg.Handlers {
+		l, ok := stored[h.Name]
+		if !ok {
+			// The holder of a lease whose row was deleted may store the row first. Then insert
+			// changes nothing, and take fails because its conditions do not match the row.
+			l = leases.Lease{Shard: h.Name, Epoch: leases.FirstEpoch(q.cfg.clock, 0)}
+			if _, err := q.leases.Insert(ctx, l); err != nil {
+				return nil, 0, err
+			}
+		}
+		q.scheduler.setPaused(i, !l.PausedAt.IsZero())
+		out = append(out, l)
+	}
+	q.scheduler.markedAt.Store(unixMilli(stored[retryqueue.AdditionsRow].MarkedAt))
+	q.readPauses.Do(func() { close(q.pausesRead) })
+
+	return out, stored[retryqueue.AdditionsRow].Counter, nil
+}
+
+func (q *retryQueues) queue(handler string) *retryQueue {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return q.held[handler]
+}
+
+func (q *retryQueues) set(handler string, queue *retryQueue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if queue == nil {
+		delete(q.held, handler)
+	} else {
+		q.held[handler] = queue
+	}
+}
+
+// Note adds a new row to the handler's queue, if this worker holds the queue.
+func (q *retryQueues) Note(item waitingItem, due time.Time) {
+	if queue := q.queue(q.cfg.Handlers[item.handler].Name); queue != nil {
+		// This worker has just stored the row.
+		queue.addItem(&queuedItem{queue: queue, hash: item.hash, due: due, claimed: true})
+		queue.wakeUp()
+	}
+}
+
+// TryAll makes all items of the handler's queue due, if this worker holds the queue.
+func (q *retryQueues) TryAll(handler int) {
+	if queue := q.queue(q.cfg.Handlers[handler].Name); queue != nil {
+		queue.tryAll()
+	}
+}
+
+// waitUntilEmpty waits until no record of this worker's handlers waits. It reports
+// false when ctx ends first.
+func (q *retryQueues) waitUntilEmpty(ctx context.Context) bool {
+	for {
+		waiting := 0
+		for _, h := range q.cfg.Handlers {
+			rows, err := q.table.List(ctx, h.Name)
+			if err != nil {
+				q.cfg.Events.Fault("Query", "", err)
+				// An unreadable queue counts as not empty.
+				waiting++
+			}
+			waiting += len(rows)
+		}
+
+		if waiting == 0 {
+			return true
+		}
+
+		if !worker.Wait(ctx, q.cfg.PollIdle) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package poller
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"ratchet/streams"
+	"ratchet/streams/calls"
+	"ratchet/streams/holders"
+	"ratchet/streams/store"
+)
+
+// shardLanes is the lanes of one shard while this worker holds it.
+type shardLanes struct {
+	scheduler *laneScheduler
+	work      context.Context // parent of the handlers' contexts
+	lease     *holders.Held
+	window    *pendingWindow
+	suspect   atomic.Pointer[suspectShard] // nil: the shard is not suspect
+
+	// Guarded by scheduler.mu.
+	open        map[laneKey]*lane
+	pace        []handlerPace // by handler
+	newestBegun uint64        // slot of the newest record that a handler was called with
+	stopped     bool          // begin no record that is newer than newestBegun
+	dropped     bool          // begin no record at all
+	idle        chan struct{} // closed when stopped and no lane is left
+}
+
+func (s *laneScheduler) newShardLanes(work context.Context, lease *holders.Held, window *pendingWindow) *shardLanes {
+	lanes := &shardLanes{
+		scheduler: s,
+		work:      work,
+		lease:     lease,
+		window:    window,
+		open:      map[laneKey]*lane{},
+		pace:      make([]handlerPace, len(s.cfg.Handlers)),
+		idle:      make(chan struct{}),
+	}
+	for h := range lanes.pace {
+		lanes.pace[h].ready.kind = ofShard
+	}
+
+	return lanes
+}
+
+// withinLease returns a context for calls to DynamoDB. It ends with the work, or before another
+// worker may take the lease.
+func (s *shardLanes) withinLease() (context.Context, context.CancelFunc) {
+	return context.WithDeadline(s.work, s.lease.StopBy())
+}
+
+// submitted is how many records are handed to the lanes at once. It is small, so that handlers
+// begin with the first records of a page before the filters have run for the last ones.
+const submitted = 64
+
+// submit hands the records of one page, in order, to the handlers that accept them.
+func (s *shardLanes) submit(records []streams.Record) {
+	handlers := s.scheduler.cfg.Handlers
+	for part := range slices.Chunk(records, submitted) {
+		pending := make([]*pendingRecord, len(part))
+		deliveries := make([]*delivery, 0, len(part)*len(handlers))
+
+		for i, record := range part {
+			pending[i] = &pendingRecord{Record: record}
+
+			// Filters are the user's code, so they run without the lock. A record whose filter
+			// failed goes through the lane as well, so that its dead letter does not overtake
+			// the item's earlier records.
+			for h := range handlers {
+				accepted, err := calls.Accept(&handlers[h], record)
+				if !accepted {
+					continue
+				}
+				pending[i].unfinished++
+				deliveries = append(deliveries, &delivery{record: pending[i], handler: h, err: err, giveUp: err != nil})
+			}
+		}
+
+		// The window must know the records before a handler can finish them.
+		s.window.add(pending)
+		s.pushAll(deliveries)
+	}
+}
+
+// pushAll appends deliveries to their lanes.
+func (s *shardLanes) pushAll(deliveries []*delivery) {
+	keys := make([]string, len(deliveries))
+	for i, d := range deliveries {
+		// Deliveries of one record to several handlers follow each other and share the key.
+		if i > 0 && deliveries[i-1].record == d.record {
+			keys[i] = keys[i-1]
+		} else {
+			keys[i] = store.ItemKey(d.record.Record)
+		}
+	}
+
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	for i, d := range deliveries {
+		s.push(d.handler, keys[i], d)
+	}
+}
+
+// startQueued starts a lane of its own for an item of the retry queue.
+func (s *shardLanes) startQueued(handler int, key string, step step) {
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	s.push(handler, key, &delivery{record: &pendingRecord{}, queued: step})
+}
+
+// push appends a delivery to its lane. The caller holds scheduler.mu.
+func (s *shardLanes) push(handler int, key string, d *delivery) {
+	if s.stopped {
+		return
+	}
+
+	s.pace[handler].pending++
+	s.pace[handler].given = true
+
+	// Without order, each record has a lane of its own.
+	if s.scheduler.cfg.Handlers[handler].Unordered {
+		key += "\x00" + d.record.SequenceNumber
+	}
+
+	k := laneKey{handler: handler, key: key}
+	if l := s.open[k]; l != nil {
+		l.tail.next, l.tail = d, d
+		return
+	}
+
+	l := &lane{laneKey: k, shard: s, head: d, tail: d}
+	s.open[k] = l
+	s.scheduler.enqueue(l)
+}
+
+// waitingItem is the lane's item as the retry queue knows it.
+func (l *lane) waitingItem() waitingItem { return waitingItem{l.handler, store.HashOf(l.key)} }
+
+// ended reports whether the lane's first record must not be begun any more. The
+// caller holds scheduler.mu.
+func (s *shardLanes) ended(l *lane) bool {
+	return s.dropped || (s.stopped && l.head.record.slot > s.newestBegun)
+}
+
+// remove removes a lane that has nothing left to do. The caller holds scheduler.mu.
+func (s *shardLanes) remove(l *lane) {
+	delete(s.open, l.laneKey)
+
+	if s.stopped && len(s.open) == 0 {
+		close(s.idle)
+	}
+}
+
+// stop makes the lanes begin no record that is newer than newestBegun. It returns a channel that is
+// closed when the older records are finished. They must be finished, because the checkpoint cannot
+// pass the oldest unfinished record: the next holder would repeat all records after it.
+func (s *shardLanes) stop() <-chan struct{} {
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	if !s.stopped {
+		s.stopped = true
+		for h := range s.pace {
+			s.setBehind(h, false)
+		}
+		s.removeEnded()
+	}
+
+	return s.idle
+}
+
+// drop makes the lanes begin no record at all. It comes after stop, whose channel is then closed
+// when the running calls have ended.
+func (s *shardLanes) drop() {
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	// Without open lanes, idle is closed already.
+	if !s.dropped && len(s.open) > 0 {
+		s.dropped = true
+		s.removeEnded()
+	}
+}
+
+// drain waits until no handler runs. Records that are older than newestBegun are still handled, for
+// up to timeout. After that, or when work has ended, the contexts of the running calls end, and
+// Drain waits only for these calls.
+func (s *shardLanes) drain(timeout time.Duration, cancelWork context.CancelCauseFunc) {
+	idle := s.stop()
+
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+
+	select {
+	case <-idle:
+		return
+	case <-s.work.Done():
+	case <-timer.C:
+		cancelWork(streams.ErrStopped)
+	}
+
+	s.drop()
+	<-idle
+}
+
+// removeEnded removes the lanes that have ended and do not run. A running lane
+// removes itself at the end of its step. The caller holds scheduler.mu.
+func (s *shardLanes) removeEnded() {
+	for _, l := range s.open {
+		if l.running || !s.ended(l) {
+			continue
+		}
+
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		delete(s.open, l.laneKey)
+	}
+
+	if len(s.open) == 0 {
+		close(s.idle)
+	}
+}

@@ -1,0 +1,411 @@
+package poller
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ratchet/internal/worker"
+	"ratchet/streams"
+	"ratchet/streams/lineage"
+	"ratchet/streams/store"
+)
+
+const (
+	// A shard counts as active for activePauses times PollActive after its last record.
+	activePauses = 40
+
+	// A shard that has children and is listed as open counts as closed after this
+	// many empty pages over this time.
+	closedAfterPages = 20
+	closedAfterTime  = 30 * time.Second
+
+	// caughtUpPages is how many empty pages in a row say that a shard has no more records.
+	caughtUpPages = 2
+)
+
+// The results of reading, beside the end of a context.
+var (
+	errShardEnd  = errors.New("streams: end of shard")
+	errShardGone = errors.New("streams: shard is no longer listed")
+)
+
+// shardReader pages through one shard. Its position is the sequence number of the last record
+// delivered. An iterator is only used to continue from the position: an expired iterator is
+// replaced, and records that come twice are dropped.
+type shardReader struct {
+	cfg    *shardConfig
+	stream *lineage.Stream
+	shard  string
+	lanes  *shardLanes
+	wake   chan struct{} // a value ends an idle pause
+
+	onGap func(streams.Gap) // stores the gap in the lease
+
+	// childKnown says that the shard has a child and therefore must be closed.
+	childKnown atomic.Bool
+
+	iterator  string
+	ahead     chan page            // the page after the last one, while it is being fetched; nil: none
+	last      string               // the position: the newest sequence number delivered, or the checkpoint
+	lastAt    time.Time            // when the record at the position was created
+	startAt   time.Time            // where to begin while last is ""
+	skipUntil time.Time            // drop older records, if AT_TIMESTAMP is not supported
+	gaps      []streams.Gap        // gaps of the parent and of this shard whose ends are not known yet
+	atHorizon bool                 // set after a gap: begin with the oldest record left
+	missing   lineage.Confirmation // answers that the shard does not exist
+	trimmed   lineage.Confirmation // answers that the records after the position were trimmed
+
+	faults      int // in a row
+	log         worker.LogThrottle
+	emptyPages  int // in a row
+	activeSince time.Time
+
+	caughtUpAt atomic.Int64 // when the shard was last found empty, Unix ns; 0 after records
+	newestAt   atomic.Int64 // creation of the newest record read, Unix ms
+}
+
+// run reads until ctx ends (nil), the shard ends (errShardEnd), the shard no longer
+// exists (errShardGone) or a gap ends it (*GapError).
+func (r *shardReader) run(ctx context.Context) error {
+	// The lease shows a gap before anything is read. Under GapHalt no record after it is read.
+	if len(r.gaps) > 0 && r.cfg.OnGap == streams.GapHalt {
+		return &streams.GapError{Gap: r.closeGaps("")}
+	}
+
+	r.activeSince = time.Now()
+	// The duration has no effect: wait sets the timer before each use.
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	defer r.dropAhead()
+
+	for {
+		if r.lanes.window.waitForRoom(ctx) != nil {
+			return nil
+		}
+
+		records, err := r.readPage(ctx)
+
+		// The end of the shard is reported even if ctx has ended meanwhile.
+		if ctx.Err() != nil && !errors.Is(err, errShardEnd) {
+			return nil
+		}
+
+		// No pause after a page with records: the next page may have records, too.
+		var halt *streams.GapError
+		pause := time.Duration(0)
+		switch {
+		case errors.Is(err, errShardEnd), errors.Is(err, errShardGone):
+			r.closeGaps("")
+			return err
+		case errors.As(err, &halt):
+			return err
+		case errors.Is(err, lineage.ErrUnconfirmed):
+			pause = r.confirmPause()
+		case err != nil:
+			pause = r.pauseAfterFault(err)
+		case records == 0 && r.mustBeClosed():
+			return errShardEnd
+		case records == 0 && r.childKnown.Load() && r.emptyPages <= closedAfterPages:
+			// A closed shard may have empty pages before its last one.
+		case records == 0:
+			pause = r.idlePause()
+		}
+
+		if pause > 0 && !r.wait(ctx, timer, pause, err == nil) {
+			return nil
+		}
+	}
+}
+
+// wait waits for the pause. It returns false if ctx ended. A hint cuts the pause
+// short, but only an idle one: after a fault the service needs the time.
+func (r *shardReader) wait(ctx context.Context, timer *time.Timer, pause time.Duration, idle bool) bool {
+	wake := r.wake
+	if !idle {
+		wake = nil
+	}
+	timer.Reset(pause)
+
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+		r.activeSince = time.Now()
+	case <-timer.C:
+	}
+
+	return true
+}
+
+// idlePause returns the pause after an empty page. It grows with the time that the
+// shard has been empty, so that idle shards cost little.
+func (r *shardReader) idlePause() time.Duration {
+	quiet := time.Since(r.activeSince) - activePauses*r.cfg.PollActive
+	if quiet <= 0 {
+		return r.cfg.PollActive
+	}
+
+	return min(r.cfg.PollActive+quiet/4, r.cfg.PollIdle)
+}
+
+// mustBeClosed recognizes a shard that has children although the service still answers with a next
+// iterator. A parent gets no records after its children were created, so a parent that has stayed
+// empty is at its end.
+func (r *shardReader) mustBeClosed() bool {
+	return r.childKnown.Load() && r.emptyPages >= closedAfterPages && time.Since(r.activeSince) > closedAfterTime
+}
+
+// readPage reads and delivers one page. It returns the number of records in it, and
+// errShardEnd if the shard has no further page.
+func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
+	if r.iterator == "" {
+		// Without an error and without an iterator, records were trimmed, and the next
+		// page begins at the oldest record left.
+		if err := r.openIterator(ctx); err != nil || r.iterator == "" {
+			return 0, err
+		}
+	}
+
+	p := r.nextPage(ctx)
+	if p.err != nil {
+		return 0, r.handleFault(ctx, p.err)
+	}
+
+	// A page ends the row of faults, and proves that the shard and its records exist.
+	r.faults, r.missing, r.trimmed = 0, lineage.Confirmation{}, lineage.Confirmation{}
+	records = len(p.records)
+	r.cfg.Events.Page(streams.Page{Shard: r.shard, Records: records, Took: p.took})
+
+	// While this page is delivered, the next one is fetched, unless there is no room for it.
+	r.iterator = p.next
+	if records > 0 && r.iterator != "" && r.lanes.window.hasRoomFor(records) {
+		r.fetchAhead(ctx)
+	}
+
+	if err := r.deliver(ctx, p.records); err != nil {
+		return records, err
+	}
+
+	if records == 0 {
+		// The gap is reported now: it may take long until a record shows where it ends.
+		r.closeGaps("")
+		r.emptyPages++
+	} else {
+		r.emptyPages = 0
+		r.activeSince = p.began
+	}
+	r.noteCaughtUp(p)
+
+	if r.iterator == "" {
+		return records, errShardEnd
+	}
+
+	return records, nil
+}
+
+// noteCaughtUp notes when the shard was found to have no more records: after several empty pages in
+// a row. One empty page does not show it: the service also returns empty pages where old records
+// were trimmed, and in a closed shard. A shard that is caught up is not suspect any more.
+func (r *shardReader) noteCaughtUp(p page) {
+	switch {
+	case len(p.records) > 0:
+		r.caughtUpAt.Store(0)
+	case r.emptyPages >= caughtUpPages:
+		r.caughtUpAt.Store(p.began.UnixNano())
+		r.lanes.suspect.Store(nil)
+	}
+}
+
+// page is one answer of GetRecords. Its records are converted later, while the next page is
+// fetched.
+type page struct {
+	records []streamtypes.Record
+	next    string // iterator of the next page; "" at the end of the shard
+	err     error
+	began   time.Time
+	took    time.Duration
+}
+
+// nextPage returns the page of the iterator, which may have been fetched before.
+func (r *shardReader) nextPage(ctx context.Context) page {
+	if r.ahead == nil {
+		return r.getRecords(ctx, r.iterator)
+	}
+
+	p := <-r.ahead
+	r.ahead = nil
+
+	return p
+}
+
+// fetchAhead fetches the page of the iterator in the background.
+func (r *shardReader) fetchAhead(ctx context.Context) {
+	ahead, iterator := make(chan page, 1), r.iterator
+	r.ahead = ahead
+	go func() { ahead <- r.getRecords(ctx, iterator) }()
+}
+
+// dropAhead waits for the page that is being fetched, and drops it.
+func (r *shardReader) dropAhead() {
+	if r.ahead != nil {
+		<-r.ahead
+		r.ahead = nil
+	}
+}
+
+// getRecords fetches a page. It may run at the same time as the reader, because it uses no field
+// that changes.
+func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
+	call, cancel := context.WithTimeout(ctx, lineage.CallTimeout)
+	defer cancel()
+
+	began := time.Now()
+
+	out, err := r.cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
+		ShardIterator: &iterator,
+		// A page may exceed the limit of pending records, but not by more than maxPending.
+		Limit: aws.Int32(int32(min(r.cfg.pageSize, r.cfg.maxPending))),
+	}, withoutStreamRetries)
+	if err != nil {
+		return page{err: err, began: began}
+	}
+
+	return page{records: out.Records, next: aws.ToString(out.NextShardIterator), began: began, took: time.Since(began)}
+}
+
+// openIterator gets an iterator that starts directly after the last record
+// delivered.
+func (r *shardReader) openIterator(ctx context.Context) error {
+	var from lineage.Position
+	switch {
+	case r.atHorizon:
+	case r.last != "":
+		from.After = r.last
+	case r.skipUntil.IsZero():
+		from.Since = r.startAt
+	}
+	in := from.Input(r.stream.Arn, r.shard)
+
+	call, cancel := context.WithTimeout(ctx, lineage.CallTimeout)
+	defer cancel()
+
+	out, err := r.cfg.Streams.GetShardIterator(call, in, withoutStreamRetries)
+	if err != nil {
+		if in.Timestamp != nil && lineage.IsInvalidInput(err) {
+			// Not every endpoint supports AT_TIMESTAMP. Read from the oldest record, and drop the
+			// records that were created before startAt. Creation times are whole seconds, so
+			// startAt is truncated to a second.
+			r.skipUntil = r.startAt.Truncate(time.Second)
+			return r.openIterator(ctx)
+		}
+
+		return r.handleFault(ctx, err)
+	}
+
+	r.iterator = aws.ToString(out.ShardIterator)
+	if r.iterator == "" {
+		return errShardEnd
+	}
+
+	return nil
+}
+
+// deliver hands the records of a page to the handlers, except for records that were delivered
+// before. It returns ctx.Err() if ctx ends before the whole page was handed over.
+func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) error {
+	if len(in) == 0 {
+		return nil
+	}
+
+	out := make([]streams.Record, 0, len(in))
+	for i := range in {
+		record := lineage.FromSDK(&in[i])
+
+		// A page may come again after an iterator was replaced or an answer was lost.
+		if record.SequenceNumber == "" || (r.last != "" && store.CompareSequence(record.SequenceNumber, r.last) <= 0) {
+			continue
+		}
+
+		r.last, r.lastAt, r.atHorizon = record.SequenceNumber, record.CreatedAt, false
+		r.closeGaps(record.SequenceNumber)
+
+		if record.CreatedAt.Before(r.skipUntil) {
+			r.lanes.window.skip(&record)
+			continue
+		}
+
+		record.StreamARN = r.stream.Arn
+		record.ShardID = r.shard
+		record.Owner, record.Group = r.cfg.Owner, r.cfg.Group
+		record.Remember()
+		out = append(out, record)
+	}
+
+	r.newestAt.Store(unixMilli(r.lastAt))
+
+	return r.submit(ctx, out)
+}
+
+// submit hands the records to the lanes, batch by batch if the shard is suspect. If ctx ends before
+// the last batch, submit returns ctx.Err(). The other records are after the checkpoint, so the next
+// holder reads them.
+func (r *shardReader) submit(ctx context.Context, records []streams.Record) error {
+	// Loaded again for each batch, because suspect becomes nil after the last record that could
+	// have ended a worker.
+	for suspect := r.lanes.suspect.Load(); suspect != nil && len(records) > 0; suspect = r.lanes.suspect.Load() {
+		batch, err := suspect.beginBatch(ctx, r.lanes, records)
+		if err != nil {
+			return err
+		}
+		r.lanes.submit(batch)
+
+		if err := r.lanes.window.waitUntilHandled(ctx); err != nil {
+			return err
+		}
+
+		records = records[len(batch):]
+
+		if suspect.left -= len(batch); suspect.left <= 0 {
+			r.lanes.suspect.Store(nil)
+		}
+	}
+	r.lanes.submit(records)
+
+	return nil
+}
+
+// lag returns how far the shard is behind at now. It may be called while run runs.
+func (r *shardReader) lag(now time.Time) streams.Lag {
+	clock := r.cfg.Clock
+	oldest, pending := r.lanes.window.oldest()
+
+	// Without unfinished records the shard is as current as its last page.
+	age := time.Duration(0)
+	switch caughtUpAt, newestAt := r.caughtUpAt.Load(), fromUnixMilli(r.newestAt.Load()); {
+	case !oldest.IsZero():
+		age = clock.Service(now).Sub(oldest)
+	case caughtUpAt != 0:
+		age = now.Sub(time.Unix(0, caughtUpAt))
+	case !newestAt.IsZero():
+		age = clock.Service(now).Sub(newestAt)
+	}
+	age = max(age, 0) // the clocks may differ by a few seconds
+
+	return streams.Lag{
+		Shard:     r.shard,
+		Age:       age,
+		ToHorizon: max(r.cfg.Horizon-age, 0),
+		Pending:   pending,
+		CaughtUp:  pending == 0 && r.caughtUpAt.Load() != 0,
+	}
+}
+
+// withoutStreamRetries turns the SDK's retries off. Every reader retries by itself, so that one
+// failing shard does not use up the client's retry budget for all shards.
+func withoutStreamRetries(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }

@@ -1,0 +1,58 @@
+package poller
+
+import (
+	"time"
+
+	"ratchet/streams"
+	"ratchet/streams/store"
+)
+
+// Attributes and sizes of the rows that pollers store, as the packages beside this one have them.
+const (
+	leaseEpoch      = "epoch"
+	leaseHandledAt  = "handledAt"
+	leaseStartAt    = "startAt"
+	leaseListedAt   = "listedAt"
+	leaseFinishedAt = "finishedAt"
+	leaseTrying     = "trying"
+
+	deadLetterError     = "error"
+	deadLetterPermanent = "permanent"
+	deadLetterRecord    = "record"
+	deadLetterFailedAt  = "failedAt"
+	deadLetterRetention = 21 * 24 * time.Hour
+	pageOfDeadLetters   = 100
+	maxInlineRecord     = 256 << 10
+	maxErrorText        = 8 << 10
+
+	retryRowPrefix  = "item/"
+	retryPartPrefix = "record/"
+	retryMorePrefix = "more/"
+	retryMarkPrefix = "mark/"
+	retryRecords    = "records"
+	retryMore       = "more"
+	retrySince      = "since"
+	retryPartsEnd   = "partsEnd"
+	retryHolder     = "holder"
+	retryNextTry    = "nextTry"
+	retryError      = "error"
+	retryTriedBy    = "triedBy"
+	maxRowRecords   = 100
+	refillRecords   = 90
+	partsLife       = 14 * 24 * time.Hour
+
+	rebuildRowsPrefix = "rebuilds/"
+
+	absencesOfOldParent   = 3
+	absencesOfYoungParent = 30
+	tombstoneAge          = 26 * time.Hour
+	describePageSize      = 100
+	maxListingAge         = 2 * time.Second
+	maxConfirmOver        = 30 * time.Second
+)
+
+// letterID is the id of the dead letter of a record.
+func letterID(r streams.Record) string {
+	table, label := store.SplitStreamARN(r.StreamARN)
+	return table + "/" + label + "/" + r.ShardID + "/" + store.PaddedSequence(r.SequenceNumber)
+}

@@ -1,0 +1,109 @@
+package retryqueue
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/streams"
+	"ratchet/streams/leases"
+	"ratchet/streams/store"
+)
+
+// The mark of an item and a handler: the newest version that a Rebuild has queued. The mark is a
+// row of its own in the retry queue. Time to live deletes it.
+const (
+	retryMarkPrefix = "mark/" // before the hash of the item's key
+	retryMark       = "version"
+
+	// markRetention is how long a mark is kept after its newest version was queued.
+	markRetention = 30 * 24 * time.Hour
+
+	// MarkSlack is by how much the clock of a Rebuild's process may be behind the service's
+	// clock.
+	MarkSlack = 10 * time.Minute
+)
+
+func markID(h store.ItemHash) string { return retryMarkPrefix + h.Text() }
+
+// Mark returns the newest version of the item that a Rebuild has queued for the handler.
+func (t *Table) Mark(ctx context.Context, handler string, hash store.ItemHash) (version int64, known bool, err error) {
+	row, err := t.read(ctx, handler, markID(hash))
+	if err != nil {
+		return 0, false, fmt.Errorf("streams: read a mark of %s: %w", handler, err)
+	}
+
+	return dynamo.Number(row, retryMark), row[retryMark] != nil, nil
+}
+
+// IsMarked reports whether a Rebuild has queued the record's version of the item, or a newer one,
+// for the handler, which has a Version.
+func (t *Table) IsMarked(ctx context.Context, h *streams.Handler, hash store.ItemHash, r streams.Record) (bool, error) {
+	mark, known, err := t.Mark(ctx, h.Name, hash)
+
+	return known && h.Version(r) <= mark, err
+}
+
+// NoteMarks tells the workers that a Rebuild is about to move marks, up to the newest versions that
+// the items have now. The workers know this before they deliver anything that the Rebuild adds (see
+// retryQueues.knownAfter). Records that are created later are newer than the marks.
+func NoteMarks(ctx context.Context, stored *leases.Table) error {
+	now := dynamo.Millis(time.Now())
+
+	// The stored time never falls, although another Rebuild may run at the same time.
+	update := stored.Update(AdditionsRow).
+		If("attribute_not_exists(#"+leases.LeaseMarkedAt+") OR #"+leases.LeaseMarkedAt+" < :now").
+		Bind(":now", now).
+		SetValue(leases.LeaseMarkedAt, now)
+	if _, _, err := store.Apply(ctx, stored.API, update); err != nil {
+		return fmt.Errorf("streams: tell the workers of marks: %w", err)
+	}
+
+	return nil
+}
+
+// AddMarked adds versions of one item and moves the mark to the last of them, if the mark is still
+// as it was read. It reports false if the mark has changed or the item's row is full.
+func (t *Table) AddMarked(ctx context.Context, handler string, hash store.ItemHash, records []streams.Record, mark int64, known bool) (bool, error) {
+	waiting, err := t.storeRecords(ctx, hash, records)
+	if err != nil {
+		return false, err
+	}
+
+	// A mark never moves back, not even when Rebuild.Repeat queues older versions again.
+	last := max(mark, records[len(records)-1].Replay.Version)
+	marked := dynamo.NewUpdate(t.Table, store.RowKey(t.Source(handler), markID(hash))).
+		SetValue(retryMark, dynamo.N(last)).
+		SetValue(store.Expiry, dynamo.Seconds(time.Now().Add(markRetention)))
+
+	if known {
+		marked.IfEquals(retryMark, dynamo.N(mark))
+	} else {
+		marked.IfAbsent(retryMark)
+	}
+
+	addition := rand.Text()
+
+	added, err := t.transact(ctx, handler, []ddbtypes.TransactWriteItem{
+		{Update: t.replaysUpdate(handler, hash, records[0].Keys, waiting, addition).Part()},
+		{Update: marked.Part()},
+	})
+	if err != nil || added {
+		return added, err
+	}
+
+	// A row of a newer format takes no records: then get returns the error that ends the Rebuild.
+	_, _, refused := t.Get(ctx, handler, hash)
+
+	for _, w := range waiting {
+		if err := t.parts().Delete(ctx, t.Source(handler), w.Parts); err != nil {
+			return false, err
+		}
+	}
+
+	return false, refused
+}

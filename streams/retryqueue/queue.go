@@ -1,0 +1,192 @@
+package retryqueue
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/store"
+)
+
+// Queue puts records into the retry queues of a table's handlers, where the workers deliver
+// them. All fields up to LeaseTable must be set.
+//
+// The added records of one item are delivered in the order in which they were added, marked as
+// Late, and before the item's records that are in the queue already. All workers know of the
+// addition within a third of Config.LeaseDuration, at most 5 s; from then on the item's newer
+// records wait behind the added ones. The workers begin to deliver after twice that time. Newer
+// records that were handled before are not repeated. A call for a newer record that runs for longer
+// than that may overlap with the first call for an added record.
+type Queue struct {
+	DynamoDB        store.API
+	TableName       string
+	DeadLetterTable string
+	LeaseTable      string
+	Group           string // as Config.Group
+}
+
+func (q Queue) Rows() *Table {
+	return &Table{API: q.DynamoDB, Table: q.DeadLetterTable, Scope: store.GroupKey(q.Group, q.TableName)}
+}
+
+func (q Queue) Leases() *leases.Table {
+	return &leases.Table{API: q.DynamoDB, Table: q.LeaseTable, Stream: SourcePrefix + store.GroupKey(q.Group, q.TableName)}
+}
+
+func (q Queue) Letters() deadletters.Letters {
+	return deadletters.Letters{DynamoDB: q.DynamoDB, Table: q.DeadLetterTable, Group: q.Group}
+}
+
+// rowFullPause is the pause before the next try to add replays to a full row.
+const rowFullPause = time.Second
+
+// Feed adds records of one item for one handler, oldest first. It waits while the item's row
+// is full.
+func (q Queue) Feed(ctx context.Context, records []streams.Record) error {
+	table, handler := q.Rows(), records[0].Handler
+	hash := store.HashOf(store.ItemKey(records[0]))
+
+	// The records are stored once, and the item's row gets only references to them. So a retry
+	// after a full row stores no second copy.
+	waiting, err := table.storeRecords(ctx, hash, records)
+	if err != nil {
+		return err
+	}
+
+	for len(waiting) > 0 {
+		some := waiting[:min(len(waiting), MaxAddition)]
+
+		err := table.AddReplays(ctx, handler, hash, records[0].Keys, some)
+		if err == nil {
+			waiting = waiting[len(some):]
+			continue
+		}
+
+		if !errors.Is(err, errRowFull) {
+			return err
+		}
+
+		if err := q.WaitForRow(ctx); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// WaitForRow waits before the next try to add to a full row. It tells the workers of the additions,
+// because they make room by delivering.
+func (q Queue) WaitForRow(ctx context.Context) error {
+	if err := NoteAddition(ctx, q.Leases()); err != nil {
+		return err
+	}
+
+	if !worker.Wait(ctx, rowFullPause) {
+		return ctx.Err()
+	}
+
+	return nil
+}
+
+// WaitForRoom waits until fewer than most items are in the handler's queue. It calls waiting before
+// each pause.
+func (q Queue) WaitForRoom(ctx context.Context, handler string, most int, waiting func()) error {
+	for {
+		items, err := q.Rows().countRows(ctx, handler)
+		if err != nil || items < most {
+			return err
+		}
+		waiting()
+
+		if !worker.Wait(ctx, rowFullPause) {
+			return fmt.Errorf("streams: replay: %d items wait for handler %s: %w", items, handler, ctx.Err())
+		}
+	}
+}
+
+// redriveAgainAfter is how long after it was put into the queue a dead letter may be put there
+// again. If the first entry was handled by then, the second one does nothing.
+const redriveAgainAfter = time.Hour
+
+// Redrive puts the record of a dead letter into the retry queue. The workers call the handler as
+// its Retry says. If a call succeeds, they delete the dead letter. If the handler gives the record
+// up again or skips it, the dead letter stays, with the new error. Redrive returns
+// ErrDeadLetterNotFound if there is no such dead letter, and ErrRedriving if the dead letter was
+// put into the queue less than an hour ago and has stayed there.
+func (q Queue) Redrive(ctx context.Context, handler, id string) error {
+	if err := q.redrive(ctx, handler, id); err != nil {
+		return err
+	}
+
+	return NoteAddition(ctx, q.Leases())
+}
+
+func (q Queue) redrive(ctx context.Context, handler, id string) error {
+	letter, err := q.Letters().Get(ctx, handler, id)
+	if err != nil {
+		return err
+	}
+
+	if table, _ := store.SplitStreamARN(letter.Record.StreamARN); table != q.TableName {
+		return fmt.Errorf("streams: dead letter %s is about table %s, not %s", id, table, q.TableName)
+	}
+
+	now := time.Now()
+	if !letter.QueuedAt.IsZero() && now.Sub(letter.QueuedAt) < redriveAgainAfter {
+		return fmt.Errorf("%w: %s of %s", deadletters.ErrRedriving, id, handler)
+	}
+
+	entry := Waiting{
+		Sequence: letter.Record.SequenceNumber,
+		// A new token each time: an item's row may refer to the same dead letter twice.
+		Parts:      store.PartsRef{Token: rand.Text()[:10]},
+		DeadLetter: id,
+	}
+	if err := q.Rows().AddReplays(ctx, handler, store.HashOf(store.ItemKey(*letter.Record)), letter.Record.Keys, []Waiting{entry}); err != nil {
+		return err
+	}
+
+	// After the entry was added. After a crash in between, the next Redrive adds a second entry,
+	// which does no harm.
+	update := dynamo.NewUpdate(q.DeadLetterTable, q.Letters().Rows().Key(handler, id)).
+		IfPresent(store.ID).
+		SetValue(deadletters.DeadLetterQueuedAt, dynamo.Millis(now))
+	_, _, err = store.Apply(ctx, q.DynamoDB, update)
+
+	return err
+}
+
+// RedriveAll puts the records of the selected dead letters of a handler into the retry queue, in
+// the order of their ids, and passes each result to report: nil, or why the dead letter was not put
+// into the queue. It returns an error if it cannot read the dead letters or ctx ends.
+func (q Queue) RedriveAll(ctx context.Context, handler string, filter deadletters.Filter, report func(deadletters.Letter, error)) error {
+	queued := 0
+	for l, err := range q.Letters().All(ctx, handler, filter) {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+
+		if err != nil {
+			return err
+		}
+
+		result := q.redrive(ctx, handler, l.ID)
+		if result == nil {
+			queued++
+		}
+		report(l, result)
+	}
+
+	if queued == 0 {
+		return nil
+	}
+
+	return NoteAddition(ctx, q.Leases())
+}

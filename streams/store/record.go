@@ -1,0 +1,312 @@
+package store
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/streams"
+)
+
+// storedRecord is a record as a dead letter keeps it. Attribute values are in
+// DynamoDB's own JSON, {"S":"text"} for example.
+type storedRecord struct {
+	StreamARN string            `json:"streamArn"`
+	ShardID   string            `json:"shardId"`
+	Sequence  string            `json:"sequenceNumber"`
+	EventID   string            `json:"eventId,omitempty"`
+	EventName streams.EventName `json:"eventName"`
+	Keys      map[string]any    `json:"keys,omitempty"`
+	Old       map[string]any    `json:"oldImage,omitempty"`
+	New       map[string]any    `json:"newImage,omitempty"`
+	CreatedAt time.Time         `json:"createdAt"`
+	SizeBytes int64             `json:"sizeBytes,omitempty"`
+	Principal string            `json:"principalId,omitempty"`
+	Type      string            `json:"principalType,omitempty"`
+	Owner     string            `json:"owner,omitempty"`
+	Epoch     int64             `json:"epoch,omitempty"`
+	Handler   string            `json:"handler,omitempty"`
+	Attempt   int               `json:"attempt,omitempty"`
+	Replay    *storedReplay     `json:"replay,omitempty"`
+}
+
+type storedReplay struct {
+	Again    string `json:"again,omitempty"`
+	Repaired bool   `json:"repaired,omitempty"`
+	Version  int64  `json:"version,omitempty"`
+}
+
+func EncodeRecord(r streams.Record) (_ []byte, err error) {
+	stored := storedRecord{
+		StreamARN: r.StreamARN,
+		ShardID:   r.ShardID,
+		Sequence:  r.SequenceNumber,
+		EventID:   r.EventID,
+		EventName: r.EventName,
+		CreatedAt: r.CreatedAt,
+		SizeBytes: r.SizeBytes,
+		Principal: r.Identity.PrincipalID,
+		Type:      r.Identity.Type,
+		Owner:     r.Owner,
+		Epoch:     r.Epoch,
+		Handler:   r.Handler,
+		Attempt:   r.Attempt,
+	}
+	if r.Replay != nil {
+		// A conversion, so that a new field of Replayed does not compile without one here.
+		replay := storedReplay(*r.Replay)
+		stored.Replay = &replay
+	}
+
+	if stored.Keys, err = encodeMap(r.Keys); err != nil {
+		return nil, err
+	}
+
+	if stored.Old, err = encodeMap(r.Old); err != nil {
+		return nil, err
+	}
+
+	if stored.New, err = encodeMap(r.New); err != nil {
+		return nil, err
+	}
+
+	return json.Marshal(stored)
+}
+
+func DecodeRecord(body []byte) (streams.Record, error) {
+	var stored storedRecord
+	if err := json.Unmarshal(body, &stored); err != nil {
+		return streams.Record{}, err
+	}
+
+	r := streams.Record{
+		StreamARN:      stored.StreamARN,
+		ShardID:        stored.ShardID,
+		SequenceNumber: stored.Sequence,
+		EventID:        stored.EventID,
+		EventName:      stored.EventName,
+		CreatedAt:      stored.CreatedAt,
+		SizeBytes:      stored.SizeBytes,
+		Identity:       streams.Identity{PrincipalID: stored.Principal, Type: stored.Type},
+		Owner:          stored.Owner,
+		Epoch:          stored.Epoch,
+		Handler:        stored.Handler,
+		Attempt:        stored.Attempt,
+	}
+	if stored.Replay != nil {
+		replay := streams.Replayed(*stored.Replay)
+		r.Replay = &replay
+	}
+	err := DecodeImages(&r, stored.Keys, stored.Old, stored.New)
+
+	return r, err
+}
+
+// DecodeImages sets the three maps of r.
+func DecodeImages(r *streams.Record, keys, oldImage, newImage map[string]any) (err error) {
+	if r.Keys, err = decodeMap(keys); err != nil {
+		return err
+	}
+
+	if r.Old, err = decodeMap(oldImage); err != nil {
+		return err
+	}
+	r.New, err = decodeMap(newImage)
+
+	return err
+}
+
+func encodeMap(in dynamo.Item) (map[string]any, error) {
+	if in == nil {
+		return nil, nil
+	}
+
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		e, err := encodeValue(v)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %s: %w", k, err)
+		}
+		out[k] = e
+	}
+
+	return out, nil
+}
+
+func encodeValue(in ddbtypes.AttributeValue) (any, error) {
+	switch v := in.(type) {
+	case *ddbtypes.AttributeValueMemberS:
+		return map[string]any{"S": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberN:
+		return map[string]any{"N": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberB:
+		return map[string]any{"B": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberBOOL:
+		return map[string]any{"BOOL": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberNULL:
+		return map[string]any{"NULL": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberSS:
+		return map[string]any{"SS": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberNS:
+		return map[string]any{"NS": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberBS:
+		return map[string]any{"BS": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberM:
+		// An empty map must stay a map: encodeMap returns nil for nil, which would decode to no value.
+		m, err := encodeMap(v.Value)
+		if m == nil {
+			m = map[string]any{}
+		}
+
+		return map[string]any{"M": m}, err
+	case *ddbtypes.AttributeValueMemberL:
+		l := make([]any, len(v.Value))
+		for i, e := range v.Value {
+			var err error
+			if l[i], err = encodeValue(e); err != nil {
+				return nil, err
+			}
+		}
+
+		return map[string]any{"L": l}, nil
+	}
+
+	return nil, fmt.Errorf("value of unknown type %T", in)
+}
+
+func decodeMap(in map[string]any) (dynamo.Item, error) {
+	if in == nil {
+		return nil, nil
+	}
+
+	out := make(dynamo.Item, len(in))
+	for k, v := range in {
+		d, err := decodeValue(v)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %s: %w", k, err)
+		}
+		out[k] = d
+	}
+
+	return out, nil
+}
+
+func decodeValue(in any) (ddbtypes.AttributeValue, error) {
+	m, ok := in.(map[string]any)
+	if !ok || len(m) != 1 {
+		return nil, fmt.Errorf("want an object with one member, got %T", in)
+	}
+
+	for kind, v := range m {
+		switch v := v.(type) {
+		case string:
+			return decodeScalar(kind, v)
+		case bool:
+			if kind == "BOOL" {
+				return &ddbtypes.AttributeValueMemberBOOL{Value: v}, nil
+			}
+
+			if kind == "NULL" {
+				return &ddbtypes.AttributeValueMemberNULL{Value: v}, nil
+			}
+		case map[string]any:
+			if kind == "M" {
+				inner, err := decodeMap(v)
+				return &ddbtypes.AttributeValueMemberM{Value: inner}, err
+			}
+		case []any:
+			return decodeList(kind, v)
+		}
+
+		return nil, fmt.Errorf("type %s with a %T", kind, v)
+	}
+
+	return nil, nil
+}
+
+func decodeScalar(kind, v string) (ddbtypes.AttributeValue, error) {
+	switch kind {
+	case "S":
+		return &ddbtypes.AttributeValueMemberS{Value: v}, nil
+	case "N":
+		return &ddbtypes.AttributeValueMemberN{Value: v}, nil
+	case "B":
+		b, err := base64.StdEncoding.DecodeString(v)
+		return &ddbtypes.AttributeValueMemberB{Value: b}, err
+	}
+
+	return nil, fmt.Errorf("type %s with a string", kind)
+}
+
+func decodeList(kind string, in []any) (ddbtypes.AttributeValue, error) {
+	if kind == "L" {
+		l := make([]ddbtypes.AttributeValue, len(in))
+		for i, e := range in {
+			var err error
+			if l[i], err = decodeValue(e); err != nil {
+				return nil, err
+			}
+		}
+
+		return &ddbtypes.AttributeValueMemberL{Value: l}, nil
+	}
+
+	// Every other kind is a set, whose elements are plain texts without a type of their own.
+	texts := make([]string, len(in))
+	for i, e := range in {
+		s, ok := e.(string)
+		if !ok {
+			return nil, fmt.Errorf("type %s with a %T", kind, e)
+		}
+		texts[i] = s
+	}
+
+	switch kind {
+	case "SS":
+		return &ddbtypes.AttributeValueMemberSS{Value: texts}, nil
+	case "NS":
+		return &ddbtypes.AttributeValueMemberNS{Value: texts}, nil
+	case "BS":
+		bs := make([][]byte, len(texts))
+		for i, s := range texts {
+			var err error
+			if bs[i], err = base64.StdEncoding.DecodeString(s); err != nil {
+				return nil, err
+			}
+		}
+
+		return &ddbtypes.AttributeValueMemberBS{Value: bs}, nil
+	}
+
+	return nil, fmt.Errorf("type %s with a list", kind)
+}
+
+// maxErrorText is how much of an error's text is stored, in bytes.
+const maxErrorText = 8 << 10
+
+// ErrorText returns the error's text as it is stored: valid UTF-8 of at most
+// maxErrorText bytes.
+func ErrorText(err error) string {
+	if err == nil {
+		return ""
+	}
+
+	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	if len(text) <= maxErrorText {
+		return text
+	}
+
+	// The cut may be inside a character, whose bytes are dropped.
+	text = text[:maxErrorText]
+	for !utf8.ValidString(text) {
+		text = text[:len(text)-1]
+	}
+
+	return text
+}

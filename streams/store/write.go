@@ -1,0 +1,144 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+	"ratchet/streams"
+)
+
+// API has the methods of *dynamodb.Client that the poller calls.
+type API interface {
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// WriteFenced makes the write in a transaction with the check. It returns ErrLeaseLost if the check
+// fails, and false with the row as it is if the condition of the write fails. Without a check it only
+// makes the write.
+func WriteFenced(ctx context.Context, api API, check *ddbtypes.ConditionCheck, write ddbtypes.TransactWriteItem) (old dynamo.Item, applied bool, err error) {
+	if check == nil {
+		err := writeAlone(ctx, api, write)
+		if old, failed := dynamo.FailedCondition(err); failed {
+			return old, false, nil
+		}
+
+		return nil, err == nil, err
+	}
+
+	_, err = api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: []ddbtypes.TransactWriteItem{write, {ConditionCheck: check}},
+	})
+
+	failed := func(i int) bool {
+		canceled := Cancellation(err)
+
+		return canceled != nil && i < len(canceled.CancellationReasons) &&
+			aws.ToString(canceled.CancellationReasons[i].Code) == "ConditionalCheckFailed"
+	}
+
+	switch {
+	case err == nil:
+		return nil, true, nil
+	case failed(1):
+		return nil, false, streams.ErrLeaseLost
+	case failed(0):
+		return Cancellation(err).CancellationReasons[0].Item, false, nil
+	}
+
+	return nil, false, err
+}
+
+// writeAlone makes a write that could be a part of a transaction: half as many write units.
+func writeAlone(ctx context.Context, api API, write ddbtypes.TransactWriteItem) (err error) {
+	switch {
+	case write.Put != nil:
+		_, err = api.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                           write.Put.TableName,
+			Item:                                write.Put.Item,
+			ConditionExpression:                 write.Put.ConditionExpression,
+			ExpressionAttributeNames:            write.Put.ExpressionAttributeNames,
+			ExpressionAttributeValues:           write.Put.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: write.Put.ReturnValuesOnConditionCheckFailure,
+		})
+	case write.Update != nil:
+		_, err = api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName:                 write.Update.TableName,
+			Key:                       write.Update.Key,
+			UpdateExpression:          write.Update.UpdateExpression,
+			ConditionExpression:       write.Update.ConditionExpression,
+			ExpressionAttributeNames:  write.Update.ExpressionAttributeNames,
+			ExpressionAttributeValues: write.Update.ExpressionAttributeValues,
+		})
+	case write.Delete != nil:
+		_, err = api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: write.Delete.TableName, Key: write.Delete.Key})
+	}
+
+	return err
+}
+
+// Querier has the method of *dynamodb.Client that leases.Read calls.
+type Querier interface {
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// Updater has the method of *dynamodb.Client that Apply calls.
+type Updater interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+}
+
+// Apply sends the update. If the update's condition holds, Apply returns the new row
+// and true. If the condition fails, it returns the row as it is, nil if there is none, and false.
+func Apply(ctx context.Context, api Updater, update *dynamo.Update, opts ...func(*dynamodb.Options)) (row dynamo.Item, applied bool, err error) {
+	out, err := api.UpdateItem(ctx, update.Input(), opts...)
+	if old, failed := dynamo.FailedCondition(err); failed {
+		return old, false, nil
+	}
+
+	if err != nil {
+		return nil, false, err
+	}
+
+	return out.Attributes, true, nil
+}
+
+// Backoff is the pause after failed calls to DynamoDB Streams.
+var Backoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
+
+// Cancellation returns the exception that proves that a transaction was not made, nil if err does
+// not prove that.
+func Cancellation(err error) *ddbtypes.TransactionCanceledException {
+	var canceled *ddbtypes.TransactionCanceledException
+	errors.As(err, &canceled)
+
+	return canceled
+}
+
+// Count returns how many items a query finds.
+func Count(ctx context.Context, api Querier, in *dynamodb.QueryInput) (int, error) {
+	in.Select = ddbtypes.SelectCount
+	count := 0
+
+	pages := dynamodb.NewQueryPaginator(api, in)
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return 0, err
+		}
+		count += int(page.Count)
+	}
+
+	return count, nil
+}
