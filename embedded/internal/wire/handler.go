@@ -174,6 +174,16 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, s Service, id str
 	send(w, r, status, e.body(prefix, s.MessageKey))
 }
 
+// Refuse answers a request that reaches no service.
+func Refuse(w http.ResponseWriter, r *http.Request, e *Error) {
+	status := e.Status
+	if status == 0 {
+		status = http.StatusBadRequest
+	}
+
+	send(w, r, status, e.body("ratchet.engine#", "message"))
+}
+
 // readBody reads the whole request body, with one allocation when its length is known.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if encoding := r.Header["Content-Encoding"]; len(encoding) == 1 && encoding[0] == "gzip" {
