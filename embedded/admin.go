@@ -55,8 +55,14 @@ func (e *Engine) ifAllowed(call wire.Operation) wire.Operation {
 // engine's own operations without the directory's token.
 func (e *Engine) guard(next http.Handler) http.Handler {
 	at := e.cfg.door()
+	probed := at.Handler(next)
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at.IsProbe(r) && r.Header[IdentityHeader] == nil {
+			probed.ServeHTTP(w, r)
+			return
+		}
+
 		if err := at.Check(r); err != nil {
 			wire.Refuse(w, r, &wire.Error{Type: "AccessDeniedException", Status: door.Status(err), Message: err.Error()})
 			return
@@ -65,6 +71,11 @@ func (e *Engine) guard(next http.Handler) http.Handler {
 		if err := e.keys.check(r); err != nil {
 			wire.Refuse(w, r, err)
 			return
+		}
+
+		// A caller that asked for it knows that it has reached the engine.
+		if expected := r.Header[IdentityHeader]; expected != nil {
+			w.Header()[IdentityHeader] = expected
 		}
 
 		next.ServeHTTP(w, r)

@@ -17,6 +17,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/once"
 	"ratchet/operate/executions"
+	"ratchet/server/listeners"
 	"ratchet/transitions"
 )
 
@@ -32,7 +33,7 @@ const apiDrain = 10 * time.Second
 func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool) (err error) {
 	// The listener's address is checked and not the setting: a host name in the setting may stand for
 	// any address.
-	if err := api.CheckListen(listener.Addr().String(), dev); err != nil {
+	if err := api.CheckListen(listener.Addr().String(), dev && !b.Config.Network.ListenRemote); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 
@@ -54,8 +55,17 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		return errors.Join(err, listener.Close())
 	}
 
-	listener = newLimitListener(listener, maxConnections, maxConnectionsPerAddress)
-	server := api.Server(handler)
+	proxies, err := b.Config.Network.proxies()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+
+	if dev {
+		b.warnIfOpen("the HTTP API", listener)
+	}
+
+	listener = listeners.Limit(listener, proxies, maxConnections, maxConnectionsPerClient)
+	server := api.Server(proxies.Handler(handler))
 	// The context of a request does not end with ctx, so that requests can finish in the drain below.
 	server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
 	// The server logs faults of single connections. Clients cause most of them, so the level is debug.
@@ -136,7 +146,9 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Draining:    ctx.Done(),
 		Dev:         dev,
 		Secret:      secret,
-		Hosts:       b.Config.API.Hosts,
+
+		AllowedHosts: b.Config.Network.AllowedHosts,
+
 		Rate:        b.Config.API.Rate,
 		TenantRate:  b.Config.API.TenantRate,
 		TenantRates: tenantRates,

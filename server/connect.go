@@ -90,9 +90,12 @@ func openEngine(cfg Config, log *slog.Logger, events Events) (*embedded.Engine, 
 		Dir:         cfg.WithDefaults().Data,
 		BackupFiles: []string{actionKeysFile, auditFile},
 		FaultAdmin:  cfg.FaultAdmin,
-		Consumed:    events.Billed,
-		Failed:      events.Failed,
-		Log:         orDefault(log),
+
+		AllowedHosts: cfg.Network.AllowedHosts,
+
+		Consumed: events.Billed,
+		Failed:   events.Failed,
+		Log:      orDefault(log),
 	})
 }
 
@@ -145,7 +148,7 @@ func remoteConfig(ctx context.Context, cfg Config) (aws.Config, error) {
 	}
 
 	if cfg.EndpointURL != "" {
-		awsConfig.HTTPClient = bufferedClient{awsConfig.HTTPClient}
+		awsConfig.HTTPClient = bufferedClient{awsConfig.HTTPClient, cfg.Identity}
 	}
 
 	return awsConfig, nil

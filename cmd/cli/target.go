@@ -43,6 +43,8 @@ type target struct {
 	where  string // a URL, region or directory
 	region string // of the SDK's default chain
 	data   string // the setting
+	// identity is the identity of the directory that a process serves.
+	identity string
 }
 
 // resolveTarget returns the target that the settings name, in the order that the root's help gives.
@@ -57,8 +59,8 @@ func resolveTarget(ctx context.Context, cfg server.Config) target {
 	at.region = server.ConfiguredRegion(ctx)
 
 	// A served directory goes before AWS: its `ratchet dev` was started on purpose.
-	if served, ok := servedBy(ctx, cfg.Data); ok {
-		at.kind, at.where = targetServed, served
+	if served, identity, ok := servedBy(ctx, cfg.Data); ok {
+		at.kind, at.where, at.identity = targetServed, served, identity
 		return at
 	}
 
