@@ -23,6 +23,7 @@ type service struct {
 	mux         *http.ServeMux
 	document    func() ([]byte, error) // OpenAPI, as JSON
 	door        *door.Door
+	store       *storeCheck
 	admission   admission
 	callers     *rateLimiter // by principal
 	tenants     *rateLimiter // by tenant
@@ -91,6 +92,7 @@ func newService(cfg Config) (*service, error) {
 		cursors:     cursors,
 		answers:     newAnswerStore(cfg),
 		watches:     newWatchRegistry(cfg),
+		store:       &storeCheck{ask: cfg.Ready},
 
 		claims:       sync.OnceValues(func() (*once.Claims, error) { return newClaims(cfg) }),
 		answerClaims: sync.OnceValues(func() (*once.Claims, error) { return newAnswerClaims(cfg) }),

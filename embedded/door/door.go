@@ -49,8 +49,8 @@ func New(cfg Config) *Door {
 	return d
 }
 
-// Check returns nil if the request may be served, or an error that is ErrHost or ErrOrigin. A request that did
-// not come through a socket passes.
+// Check returns nil if the request may be served, or an error that is ErrHost or ErrOrigin. The host of a request
+// that did not come through a socket is not checked.
 func (d *Door) Check(r *http.Request) error {
 	if d.IsProbe(r) {
 		return nil
@@ -67,11 +67,7 @@ func (d *Door) IsProbe(r *http.Request) bool {
 func (d *Door) refuses(r *http.Request) error {
 	// Only a server on a socket sets the address, and a browser reaches nothing else than TCP.
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok {
-		return nil
-	}
-
-	if !d.serves(r.Host, local.IP.IsLoopback()) {
+	if ok && !d.serves(r.Host, local.IP.IsLoopback()) {
 		return fmt.Errorf("host %q: %w", r.Host, ErrHost)
 	}
 

@@ -65,7 +65,7 @@ func TestOutagesRestartNoWorker(t *testing.T) {
 	check := func(args ...string) (healthy bool, output string) {
 		command := exec.CommandContext(t.Context(), os.Args[0], append(args, "--json")...)
 		command.Env = append(os.Environ(), asProgram+"=1", "RATCHET_ADMIN_LISTEN="+strings.TrimPrefix(admin.URL(), "http://"))
-		raw, err := command.CombinedOutput()
+		raw, err := command.Output()
 
 		return err == nil, string(raw)
 	}
