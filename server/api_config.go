@@ -47,6 +47,9 @@ type APIConfig struct {
 	PublicKey string `koanf:"auth-public-key"`
 	// TenantClaim is the claim of a token that holds the tenant. Default: "tenant".
 	TenantClaim string `koanf:"auth-tenant-claim"`
+	// ScopeClaim is the claim of a token that holds the scopes. Default: "scope", or "scp" in a token without
+	// that.
+	ScopeClaim string `koanf:"auth-scope-claim"`
 	// ScopePrefix precedes the scopes of this API among the token's scopes. Default: "ratchet:".
 	ScopePrefix string `koanf:"auth-scope-prefix"`
 }
@@ -111,6 +114,7 @@ func (c APIConfig) claims() auth.Claims {
 		Issuer:      c.Issuer,
 		Audience:    c.Audience,
 		TenantClaim: c.TenantClaim,
+		ScopeClaim:  c.ScopeClaim,
 		ScopePrefix: c.ScopePrefix,
 	}
 }

@@ -71,7 +71,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	// The server logs faults of single connections. Clients cause most of them, so the level is debug.
 	server.ErrorLog = slog.NewLogLogger(b.log.Handler(), slog.LevelDebug)
 
-	drained := make(chan error, 2)
+	drained := make(chan error, 3)
 	serving, stop := context.WithCancel(ctx)
 	go func() {
 		if b.Engine == nil { // a process with the engine also runs a worker, which compares
@@ -79,6 +79,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		}
 		drained <- b.Refusals.Run(serving)
 	}()
+	go func() { drained <- b.runIssuer(serving) }()
 	go func() {
 		<-serving.Done()
 
@@ -93,14 +94,14 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	} else {
 		err = server.Serve(listener)
 	}
-	// Serve returns as soon as Shutdown begins. The two goroutines report when the drain is over.
+	// Serve returns as soon as Shutdown begins. The goroutines report when the drain is over.
 	stop()
 
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
 
-	return errors.Join(err, <-drained, <-drained)
+	return errors.Join(err, <-drained, <-drained, <-drained)
 }
 
 // APIHandler returns the handler of the HTTP API, which [Backend.ServeAPI] serves. With dev, callers are
@@ -162,7 +163,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 
 	switch {
 	case !dev:
-		if cfg.Auth, err = b.authenticator(ctx); err != nil {
+		if cfg.Auth, err = b.authenticator(); err != nil {
 			return nil, err
 		}
 	case cfg.Rate == 0:
@@ -184,7 +185,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 
 // authenticator returns the check of callers: by API keys and, if an issuer is configured, also by the
 // issuer's tokens.
-func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error) {
+func (b *Backend) authenticator() (auth.Authenticator, error) {
 	cfg := b.Config.API
 	switch {
 	case cfg.Issuer == "":
@@ -200,9 +201,23 @@ func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error)
 		return auth.Any{b.APIKeys, tokens}, err
 	}
 
-	tokens, err := auth.NewOIDC(ctx, cfg.claims())
+	tokens, err := auth.NewOIDC(cfg.claims())
+	if err != nil {
+		return nil, err
+	}
+	b.health.issuer.Store(tokens)
 
-	return auth.Any{b.APIKeys, tokens}, err
+	return auth.Any{b.APIKeys, tokens}, nil
+}
+
+// runIssuer asks the issuer of tokens for its configuration until it answers.
+func (b *Backend) runIssuer(ctx context.Context) error {
+	issuer := b.health.issuer.Load()
+	if issuer == nil {
+		return nil
+	}
+
+	return issuer.Run(ctx)
 }
 
 // startPlaced starts the execution of an order that was placed.
