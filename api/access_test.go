@@ -161,7 +161,7 @@ func TestAnInvalidConfigIsRefused(t *testing.T) {
 // A web page whose name resolves to 127.0.0.1 sends that name as the host.
 func TestDNSRebindingDoesNotReachALoopbackAddress(t *testing.T) {
 	open := newAPIServer(t, dev)
-	proxied := newAPIServer(t, func(c *api.Config) { c.Hosts = []string{"orders.example.com"} })
+	proxied := newAPIServer(t, func(c *api.Config) { c.AllowedHosts = []string{"orders.example.com"} })
 	bearer := proxied.key("default", auth.Read)
 	hosts := map[string]bool{
 		"localhost":      true,
@@ -170,14 +170,14 @@ func TestDNSRebindingDoesNotReachALoopbackAddress(t *testing.T) {
 		"[::1]:8701":     true,
 		"[::1]":          true,
 		"LOCALHOST":      true,
+		"0.0.0.0:8701":   true,
+		"192.0.2.1":      true, // no page can have an address as its name
 
 		"evil.example":           false,
 		"evil.example:8701":      false,
 		"localhost.evil.example": false,
 		"127.0.0.1.nip.io":       false,
 		"":                       false,
-		"0.0.0.0:8701":           false,
-		"192.0.2.1":              false,
 	}
 	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8701}
 

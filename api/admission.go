@@ -17,30 +17,30 @@ const unsignedBodyTimeout = 5 * time.Second
 type admission struct {
 	// checks limits the checks of credentials that are not known to be valid, by network.
 	checks *loadShedder
-	// bodies limits the arriving bodies of authenticated callers, by caller, and unsigned the
-	// arriving bodies that need no credential, by network.
-	bodies, unsigned *loadShedder
-	// work limits the requests of authenticated callers that are being served, by caller,
+	// bodies limits the arriving bodies of authenticated callers, by caller and tenant.
+	bodies *loadShedder
+	// unsigned has the arriving bodies that need no credential.
+	unsigned *unsignedBodies
+	// work limits the requests of authenticated callers that are being served, by caller and tenant,
 	// and callbacks the requests whose body is signed.
 	work, callbacks *loadShedder
 }
 
 func newAdmission(cfg Config) admission {
-	none := limit{}
 	slots, queue := share(cfg.InFlight), share(2*cfg.InFlight)
 
 	if cfg.Dev { // there is only one caller
-		slots.each, queue.each = slots.total, queue.total
+		slots, queue = limit{slots.total, slots.total, slots.total}, limit{queue.total, queue.total, queue.total}
 	}
 
 	// Strangers have limits of their own, so that they never take the place of a caller. All
 	// callbacks count for one sender, which may have the whole limit.
 	return admission{
-		checks:    newLoadShedder(limit{64, 16}, limit{256, 64}),
-		bodies:    newLoadShedder(limit{2 * slots.total, 2 * slots.each}, queue),
-		unsigned:  newLoadShedder(limit{128, 16}, none),
+		checks:    newLoadShedder(limit{total: 64, each: 16}, limit{total: 256, each: 64}),
+		bodies:    newLoadShedder(limit{2 * slots.total, 2 * slots.each, 2 * slots.tenant}, queue),
+		unsigned:  newUnsignedBodies(maxUnsignedBodies),
 		work:      newLoadShedder(slots, queue),
-		callbacks: newLoadShedder(limit{64, 64}, limit{128, 128}),
+		callbacks: newLoadShedder(limit{total: 64, each: 64}, limit{total: 128, each: 128}),
 	}
 }
 
@@ -48,9 +48,9 @@ func newAdmission(cfg Config) admission {
 func (a admission) admit(ctx context.Context, to route, c *call) (release func(), p *problem) {
 	switch {
 	case !to.public:
-		return a.work.acquire(ctx, c.caller.ID)
+		return a.work.acquire(ctx, c.party())
 	case to.rawBody:
-		return a.callbacks.acquire(ctx, "")
+		return a.callbacks.acquire(ctx, party{})
 	}
 
 	return func() {}, nil // the probes answer even when the server is overloaded
@@ -62,27 +62,42 @@ func (a admission) readBody(ctx context.Context, w http.ResponseWriter, r *http.
 		return nil, nil
 	}
 
-	arriving, by, most := a.bodies, c.caller.ID, int64(maxBody)
-	control := http.NewResponseController(w)
-
 	if to.public {
-		arriving, by, most = a.unsigned, network(r), maxUnsignedBody
-		// This fails only in tests, which have no connection.
-		_ = control.SetReadDeadline(time.Now().Add(unsignedBodyTimeout))
+		return a.readUnsigned(w, r)
 	}
 
-	release, p := arriving.acquire(ctx, by)
+	release, p := a.bodies.acquire(ctx, c.party())
 	if p != nil {
 		return nil, p.withHeader("Connection", "close") // the body is not read
 	}
 	defer release()
 
-	body, p := readBody(w, r, most)
+	body, p := readBody(w, r, maxBody)
 	if p != nil {
 		return nil, p
 	}
 
-	// The body has arrived. The deadline for it must not end the request.
+	// The body has arrived. The server's deadline for it must not end the request. It fails only in tests, which have
+	// no connection.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+
+	return body, nil
+}
+
+// readUnsigned reads a body whose sender is unknown. It never refuses one because others are arriving: it ends those.
+func (a admission) readUnsigned(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
+	control := http.NewResponseController(w)
+	// Deadlines fail only in tests, which have no connection.
+	_ = control.SetReadDeadline(time.Now().Add(unsignedBodyTimeout))
+
+	arrived := a.unsigned.enter(network(r), func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	defer arrived()
+
+	body, p := readBody(w, r, maxUnsignedBody)
+	if p != nil {
+		return nil, p
+	}
+
 	_ = control.SetReadDeadline(time.Time{})
 
 	return body, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"ratchet/embedded/door"
 	"ratchet/once"
 )
 
@@ -21,7 +22,8 @@ type service struct {
 	cfg         Config
 	mux         *http.ServeMux
 	document    func() ([]byte, error) // OpenAPI, as JSON
-	origins     *http.CrossOriginProtection
+	door        *door.Door
+	store       *storeCheck
 	admission   admission
 	callers     *rateLimiter // by principal
 	tenants     *rateLimiter // by tenant
@@ -81,7 +83,7 @@ func newService(cfg Config) (*service, error) {
 	s := &service{
 		cfg:         cfg,
 		mux:         http.NewServeMux(),
-		origins:     http.NewCrossOriginProtection(),
+		door:        door.New(door.Config{AllowedHosts: cfg.AllowedHosts, Probes: []string{healthPath, readyPath}}),
 		admission:   newAdmission(cfg),
 		callers:     newRateLimiter(cfg.Rate, burstOf(cfg.Rate)),
 		tenants:     newTenantLimiter(cfg.TenantRate, cfg.TenantRates),
@@ -90,6 +92,7 @@ func newService(cfg Config) (*service, error) {
 		cursors:     cursors,
 		answers:     newAnswerStore(cfg),
 		watches:     newWatchRegistry(cfg),
+		store:       &storeCheck{ask: cfg.Ready},
 
 		claims:       sync.OnceValues(func() (*once.Claims, error) { return newClaims(cfg) }),
 		answerClaims: sync.OnceValues(func() (*once.Claims, error) { return newAnswerClaims(cfg) }),

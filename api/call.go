@@ -26,6 +26,9 @@ type call struct {
 	raw    []byte
 }
 
+// party returns the caller as the limits of concurrent work count it.
+func (c *call) party() party { return party{c.caller.ID, string(c.caller.Tenant)} }
+
 type callKey struct{}
 
 // callOf returns the call in ctx, an empty one if there is none.

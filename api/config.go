@@ -83,14 +83,14 @@ type Config struct {
 
 	// Auth checks bearer tokens.
 	Auth auth.Authenticator
-	// Dev disables authentication: every caller is an administrator of the default
-	// tenant. Only requests for a loopback host are served.
+	// Dev disables authentication: every caller is an administrator of the default tenant.
 	Dev bool
 	// Secret is 32 bytes that all instances share. It encrypts cursors.
 	Secret []byte
-	// Hosts are host names, in addition to localhost, that requests to a loopback address
-	// may name: the names of a proxy on the same machine. Default: none.
-	Hosts []string
+	// AllowedHosts are names that requests may have in their Host header, see [door.Config]. Default: none
+	// beside IP addresses and localhost, and all names if the listener's address is not a loopback
+	// address.
+	AllowedHosts []string
 
 	// Rate limits the requests per second of each caller, in bursts of up to twice as many. Default
 	// 200. A negative value means no limit. Invalid credentials from one address are limited to a
@@ -196,7 +196,7 @@ func CheckListen(address string, dev bool) error {
 	}
 
 	if dev && !isLoopback(host) {
-		return fmt.Errorf("listen %q: without authentication only loopback addresses (127.0.0.1, [::1], localhost)", address)
+		return fmt.Errorf("listen %q: without authentication only loopback addresses (127.0.0.1, [::1], localhost), unless the setting listen-remote says otherwise", address)
 	}
 
 	return nil

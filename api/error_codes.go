@@ -56,7 +56,7 @@ var errorCodes = []ErrorCode{
 	{408, "body_timeout", "The body arrived too slowly. Send it again."},
 	{413, "body_too_large", "Send at most 256 KiB, or 64 KiB to a callback."},
 	{415, "unsupported_media_type", "Send Content-Type: application/json, not compressed."},
-	{421, "host_not_allowed", "Name the host in the setting api-hosts, or use the address of the server."},
+	{421, "host_not_allowed", "Name the host in the setting allowed-hosts, or use the address of the server."},
 	{409, "conflict", "The id was used with other content, and that stays. Read what is stored, or use a new id."},
 	{412, "conflict", "If-Match names a version that the order has not reached. Read the order."},
 	{409, "superseded", "A newer transition was applied, and this request never was. Do not repeat it: read the order and decide again."},

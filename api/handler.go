@@ -3,12 +3,12 @@ package api
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
+
+	"ratchet/embedded/door"
 )
 
 // ServeHTTP does everything that precedes the routing of a request: it recovers panics and
@@ -63,11 +63,10 @@ func (s *service) recoverPanic(rec *recorder, r *http.Request) {
 
 // checkTarget checks the host, origin and path that the request names.
 func (s *service) checkTarget(r *http.Request) *problem {
-	if !s.hostAllowed(r) {
+	switch err := s.door.Check(r); {
+	case errors.Is(err, door.ErrHost):
 		return newProblem(http.StatusMisdirectedRequest, "host_not_allowed", "This address does not serve that host.")
-	}
-
-	if s.origins.Check(r) != nil {
+	case err != nil:
 		return newProblem(http.StatusForbidden, "cross_origin", "Pages of another origin may not send this request.")
 	}
 
@@ -76,28 +75,6 @@ func (s *service) checkTarget(r *http.Request) *problem {
 	}
 
 	return nil
-}
-
-// hostAllowed protects a loopback address from DNS rebinding: a web page whose name
-// resolves to 127.0.0.1 reaches the server, but its browser sends that name as the host.
-func (s *service) hostAllowed(r *http.Request) bool {
-	local, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-
-	if !s.cfg.Dev && !known {
-		return true // called in process, without a connection
-	}
-
-	if tcp, ok := local.(*net.TCPAddr); ok && !s.cfg.Dev && !tcp.IP.IsLoopback() {
-		return true
-	}
-
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-
-	return isLoopback(host) || slices.Contains(s.cfg.Hosts, host)
 }
 
 // wouldRedirect reports whether [http.ServeMux] would clean the path and redirect to the

@@ -388,6 +388,10 @@ func TestUnknownMethodsAndPathsAreRefused(t *testing.T) {
 }
 
 func TestAServerThatIsNotReadyAnswers503(t *testing.T) {
+	synctest.Test(t, serverThatIsNotReady)
+}
+
+func serverThatIsNotReady(t *testing.T) {
 	stopping := make(chan struct{})
 	broken := errors.New("no answer")
 	var ready error
@@ -399,6 +403,8 @@ func TestAServerThatIsNotReadyAnswers503(t *testing.T) {
 	s.want(s.ask("GET", "/readyz", ""), http.StatusOK, "")
 
 	ready = broken
+	time.Sleep(time.Second) // an answer of the store counts for a second
+
 	if a := s.want(s.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready"); strings.Contains(a.text, broken.Error()) {
 		t.Errorf("the answer contains the cause: %s", a.text)
 	}

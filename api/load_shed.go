@@ -13,7 +13,7 @@ const maxQueueWait = time.Second
 
 // loadShedder limits how many requests do something at once, in total and for each caller. A
 // bounded number of further requests wait; the rest are refused before any work is done for them.
-// No caller can take all slots or all places in the queue, unless there is only one caller.
+// No caller and no tenant can take all slots or all places in the queue, unless there is only one caller.
 type loadShedder struct {
 	slots, queue limit
 
@@ -23,59 +23,78 @@ type loadShedder struct {
 	waiters []*waiter // the longest waiting one first
 }
 
-// limit bounds a number in total and for each caller.
-type limit struct{ total, each int }
+// limit bounds a number in total, for each caller, and for all callers of each tenant.
+type limit struct{ total, each, tenant int }
 
-// share returns the limit by which one caller gets three quarters of the total at most.
-func share(total int) limit { return limit{total, total - total/4} }
+// share returns the limit by which one caller gets three quarters of the total at most, and one tenant seven
+// eighths.
+func share(total int) limit { return limit{total, total - total/4, total - total/8} }
+
+// party is who does something: a caller, or a network for those who are not known. Only callers have a tenant.
+type party struct{ caller, tenant string }
 
 // usage is the number that a limit bounds.
 type usage struct {
-	total int
-	each  map[string]int
+	total   int
+	each    map[string]int
+	tenants map[string]int
 }
 
-func (u *usage) fits(caller string, l limit) bool {
-	return u.total < l.total && u.each[caller] < l.each
+func newUsage() usage { return usage{each: map[string]int{}, tenants: map[string]int{}} }
+
+func (u *usage) fits(p party, l limit) bool {
+	return u.total < l.total && u.each[p.caller] < l.each && (p.tenant == "" || u.tenants[p.tenant] < l.tenant)
 }
 
-func (u *usage) add(caller string) {
+func (u *usage) add(p party) {
 	u.total++
-	u.each[caller]++
+	u.each[p.caller]++
+
+	if p.tenant != "" {
+		u.tenants[p.tenant]++
+	}
 }
 
-func (u *usage) remove(caller string) {
+func (u *usage) remove(p party) {
 	u.total--
-	if u.each[caller]--; u.each[caller] == 0 {
-		delete(u.each, caller)
+	if u.each[p.caller]--; u.each[p.caller] == 0 {
+		delete(u.each, p.caller)
+	}
+
+	if p.tenant == "" {
+		return
+	}
+
+	if u.tenants[p.tenant]--; u.tenants[p.tenant] == 0 {
+		delete(u.tenants, p.tenant)
 	}
 }
 
 // waiter is a request in the queue. Its channel is closed when it has got a slot.
 type waiter struct {
-	caller string
-	ready  chan struct{}
+	who   party
+	ready chan struct{}
 }
 
 func newLoadShedder(slots, queue limit) *loadShedder {
 	return &loadShedder{
 		slots:   slots,
 		queue:   queue,
-		busy:    usage{each: map[string]int{}},
-		waiting: usage{each: map[string]int{}},
+		busy:    newUsage(),
+		waiting: newUsage(),
 	}
 }
 
 // acquire takes a slot for the caller and returns the function that gives it back. It
 // returns a problem if the queue is full, if no slot becomes free in time, or if ctx ends.
-func (l *loadShedder) acquire(ctx context.Context, caller string) (release func(), p *problem) {
-	w, p := l.enter(caller)
+func (l *loadShedder) acquire(ctx context.Context, who party) (release func(), p *problem) {
+	w, p := l.enter(who)
 	if p != nil {
 		return nil, p
 	}
 
 	if w == nil {
-		return l.releaseOnce(caller), nil
+		return l.releaseOnce(who), nil
 	}
 
 	timer := time.NewTimer(maxQueueWait)
@@ -83,7 +102,7 @@ func (l *loadShedder) acquire(ctx context.Context, caller string) (release func(
 
 	select {
 	case <-w.ready:
-		return l.releaseOnce(caller), nil
+		return l.releaseOnce(who), nil
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -92,27 +111,27 @@ func (l *loadShedder) acquire(ctx context.Context, caller string) (release func(
 		return nil, overloaded()
 	}
 
-	return l.releaseOnce(caller), nil // it got the slot at the last moment
+	return l.releaseOnce(who), nil // it got the slot at the last moment
 }
 
 // enter takes a slot, or a place in the queue, whose waiter it returns.
-func (l *loadShedder) enter(caller string) (*waiter, *problem) {
+func (l *loadShedder) enter(who party) (*waiter, *problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
 	// No waiting request fits now: release would have served it. So none is overtaken.
-	if l.busy.fits(caller, l.slots) {
-		l.busy.add(caller)
+	if l.busy.fits(who, l.slots) {
+		l.busy.add(who)
 		return nil, nil
 	}
 
-	if !l.waiting.fits(caller, l.queue) {
+	if !l.waiting.fits(who, l.queue) {
 		return nil, overloaded()
 	}
 
-	w := &waiter{caller: caller, ready: make(chan struct{})}
+	w := &waiter{who: who, ready: make(chan struct{})}
 	l.waiters = append(l.waiters, w)
-	l.waiting.add(caller)
+	l.waiting.add(who)
 
 	return w, nil
 }
@@ -132,27 +151,27 @@ func (l *loadShedder) leave(w *waiter) bool {
 }
 
 func (l *loadShedder) dequeue(i int) {
-	l.waiting.remove(l.waiters[i].caller)
+	l.waiting.remove(l.waiters[i].who)
 	l.waiters = slices.Delete(l.waiters, i, i+1)
 }
 
 // releaseOnce gives a slot back on its first call. An event stream calls it before the
 // handler does.
-func (l *loadShedder) releaseOnce(caller string) func() {
-	return sync.OnceFunc(func() { l.release(caller) })
+func (l *loadShedder) releaseOnce(who party) func() {
+	return sync.OnceFunc(func() { l.release(who) })
 }
 
 // release gives the caller's slot to the first waiter whose caller may have one more.
-func (l *loadShedder) release(caller string) {
+func (l *loadShedder) release(who party) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	l.busy.remove(caller)
+	l.busy.remove(who)
 
 	// The first one whose caller has room, so that a caller with many requests does not block others.
 	for i, w := range l.waiters {
-		if l.busy.fits(w.caller, l.slots) {
-			l.busy.add(w.caller)
+		if l.busy.fits(w.who, l.slots) {
+			l.busy.add(w.who)
 			l.dequeue(i)
 			close(w.ready)
 

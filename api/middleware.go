@@ -124,6 +124,11 @@ func (s *service) identify(ctx context.Context, r *http.Request, to route, c *ca
 		c.caller = principal
 	}
 
+	// A balancer that gets no answer from a probe takes this process out, whoever has used up the limit.
+	if to.probe {
+		return nil
+	}
+
 	if p := s.callers.allow(c.caller.ID); p != nil || to.public {
 		return p
 	}
@@ -143,7 +148,7 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 			return auth.Principal{}, p
 		}
 
-		release, p := s.admission.checks.acquire(ctx, network(r))
+		release, p := s.admission.checks.acquire(ctx, party{caller: network(r)})
 		if p != nil {
 			return auth.Principal{}, p
 		}

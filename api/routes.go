@@ -46,6 +46,8 @@ type route struct {
 	// scope must be included in the credential, unless the route is public.
 	scope  auth.Scope
 	public bool
+	// probe exempts the operation from every limit of its callers. It must cost next to nothing.
+	probe bool
 
 	// mutates says that the operation may change something: it writes an audit line, with
 	// the path parameters in auditParams.

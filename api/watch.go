@@ -57,7 +57,7 @@ func (s *service) watchOrder(ctx context.Context, c caller, in *watchInput) (*hu
 
 	// The watch is opened here and not in the body, so that a refusal is still a problem with a
 	// status.
-	opened, p := s.watches.open(c.tenant.orderID(in.OrderID), c.ID, current)
+	opened, p := s.watches.open(c.tenant.orderID(in.OrderID), party{c.ID, string(c.Tenant)}, current)
 	if p != nil {
 		return nil, p
 	}

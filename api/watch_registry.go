@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -19,8 +20,10 @@ const (
 	// maxUnread is how long an order may be unreadable before its streams are interrupted.
 	maxUnread = 10 * time.Second
 
-	// maxWatches is the largest number of open streams of all callers.
-	maxWatches = 1000
+	// maxWatches is the largest number of open streams of all callers, and maxTenantWatches of the callers of one
+	// tenant.
+	maxWatches       = 1000
+	maxTenantWatches = 750
 )
 
 // watchRegistry holds the open event streams.
@@ -29,10 +32,9 @@ type watchRegistry struct {
 	log       *slog.Logger
 	perCaller int
 
-	mu       sync.Mutex
-	orders   map[transitions.OrderID]*watchedOrder
-	byCaller map[string]int
-	count    int
+	mu     sync.Mutex
+	orders map[transitions.OrderID]*watchedOrder
+	inUse  usage
 }
 
 // watchedOrder is an order with at least one open stream.
@@ -57,7 +59,7 @@ func newWatchRegistry(cfg Config) *watchRegistry {
 		log:       cfg.Log,
 		perCaller: cfg.Watches,
 		orders:    map[transitions.OrderID]*watchedOrder{},
-		byCaller:  map[string]int{},
+		inUse:     newUsage(),
 	}
 
 	// There are no orders when only the OpenAPI document is made.
@@ -70,12 +72,12 @@ func newWatchRegistry(cfg Config) *watchRegistry {
 
 // open opens a watch of the order, beginning with its current state. It returns a problem
 // if too many streams are open.
-func (w *watchRegistry) open(id transitions.OrderID, caller string, current *transitions.Order) (*watch, *problem) {
+func (w *watchRegistry) open(id transitions.OrderID, by party, current *transitions.Order) (*watch, *problem) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if w.count >= maxWatches || w.byCaller[caller] >= w.perCaller {
-		return nil, newProblem(http.StatusTooManyRequests, "too_many_watches", "Too many streams are open.").retryAfter(10)
+	if p := w.full(by); p != nil {
+		return nil, p
 	}
 
 	order := w.orders[id]
@@ -96,26 +98,40 @@ func (w *watchRegistry) open(id transitions.OrderID, caller string, current *tra
 	opened := &watch{moved: make(chan *transitions.Order, 1), broken: make(chan struct{})}
 	// The channel is new and has room for one.
 	opened.moved <- order.last
-	opened.close = sync.OnceFunc(func() { w.remove(id, caller, order, opened) })
+	opened.close = sync.OnceFunc(func() { w.remove(id, by, order, opened) })
 
 	order.watches[opened] = struct{}{}
-	w.byCaller[caller]++
-	w.count++
+	w.inUse.add(by)
 
 	return opened, nil
 }
 
+// full returns the problem of a caller that may open no further stream, with the limit that it has reached.
+func (w *watchRegistry) full(by party) *problem {
+	var detail string
+
+	switch {
+	case w.inUse.total >= maxWatches:
+		detail = fmt.Sprintf("All %d streams of this server are open.", maxWatches)
+	case w.inUse.tenants[by.tenant] >= maxTenantWatches:
+		detail = fmt.Sprintf("The tenant has %d of the %d streams of this server open, which is its share.", maxTenantWatches, maxWatches)
+	case w.inUse.each[by.caller] >= w.perCaller:
+		detail = fmt.Sprintf("The caller has %d streams open, which is its limit.", w.perCaller)
+	default:
+		return nil
+	}
+
+	return newProblem(http.StatusTooManyRequests, "too_many_watches", detail).retryAfter(10)
+}
+
 // remove removes a closed watch. The last one of an order ends the order's poller.
-func (w *watchRegistry) remove(id transitions.OrderID, caller string, order *watchedOrder, closed *watch) {
+func (w *watchRegistry) remove(id transitions.OrderID, by party, order *watchedOrder, closed *watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	delete(order.watches, closed)
 
-	w.count--
-	if w.byCaller[caller]--; w.byCaller[caller] == 0 {
-		delete(w.byCaller, caller)
-	}
+	w.inUse.remove(by)
 
 	if len(order.watches) == 0 {
 		w.forget(id, order)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
+	"ratchet/embedded/door"
 	"ratchet/embedded/faults"
 	"ratchet/embedded/internal/wire"
 )
@@ -30,31 +30,56 @@ func (e *Engine) adminWire() wire.Service {
 			"Compact":            e.serveCompact,
 			"DescribeCompaction": e.serveCompaction,
 
-			"InjectFault":   e.onlyHere(e.injectFault),
-			"ListFaults":    e.onlyHere(e.listFaults),
-			"ClearFaults":   e.onlyHere(e.clearFaults),
-			"ShiftClock":    e.onlyHere(wire.Decoded(e.shiftClock)),
-			"StallShard":    e.onlyHere(wire.Decoded(e.stallShard)),
-			"ReplaceStream": e.onlyHere(wire.Decoded(e.replaceStream)),
+			"InjectFault":   e.ifAllowed(e.injectFault),
+			"ListFaults":    e.ifAllowed(e.listFaults),
+			"ClearFaults":   e.ifAllowed(e.clearFaults),
+			"ShiftClock":    e.ifAllowed(wire.Decoded(e.shiftClock)),
+			"StallShard":    e.ifAllowed(wire.Decoded(e.stallShard)),
+			"ReplaceStream": e.ifAllowed(wire.Decoded(e.replaceStream)),
 		},
 	}
 }
 
-// onlyHere serves an operation if Config.FaultAdmin is set, and only to callers in this process and
-// to callers on a loopback address.
-func (e *Engine) onlyHere(call wire.Operation) wire.Operation {
+// ifAllowed serves an operation if Config.FaultAdmin is set.
+func (e *Engine) ifAllowed(call wire.Operation) wire.Operation {
 	return func(ctx context.Context, body []byte) (any, error) {
 		if !e.cfg.FaultAdmin {
 			return nil, wire.Errorf("AccessDeniedException", "faults are off: the engine was opened without Config.FaultAdmin")
 		}
 
-		// Only a server on a socket sets the address: without one the caller is in this process.
-		if at, ok := ctx.Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && !at.IP.IsLoopback() {
-			return nil, wire.Errorf("AccessDeniedException", "faults are served on loopback addresses only, not on %s", at)
-		}
-
 		return call(ctx, body)
 	}
+}
+
+// guard refuses requests of web pages of another origin, requests for another data directory, and requests for the
+// engine's own operations without the directory's token.
+func (e *Engine) guard(next http.Handler) http.Handler {
+	at := e.cfg.door()
+	probed := at.Handler(next)
+
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at.IsProbe(r) && r.Header[IdentityHeader] == nil {
+			probed.ServeHTTP(w, r)
+			return
+		}
+
+		if err := at.Check(r); err != nil {
+			wire.Refuse(w, r, &wire.Error{Type: "AccessDeniedException", Status: door.Status(err), Message: err.Error()})
+			return
+		}
+
+		if err := e.keys.check(r); err != nil {
+			wire.Refuse(w, r, err)
+			return
+		}
+
+		// A caller that asked for it knows that it has reached the engine.
+		if expected := r.Header[IdentityHeader]; expected != nil {
+			w.Header()[IdentityHeader] = expected
+		}
+
+		next.ServeHTTP(w, r)
+	})
 }
 
 type shardIn struct {

@@ -314,6 +314,7 @@ func TestBackupOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("X-Amz-Target", BackupTarget)
+		request.Header.Set(TokenHeader, f.keys.token)
 
 		response, err := server.Client().Do(request)
 		if err != nil {

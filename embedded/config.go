@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"ratchet/embedded/door"
 	"ratchet/embedded/internal/stepfunctions"
 )
 
@@ -32,10 +33,14 @@ type Config struct {
 	// value. A function runs at least once for a task: again, if the engine stops before it has stored
 	// the result. Up to 1,000 run at a time for Standard executions; others wait. Default: none.
 	Functions map[string]func(ctx context.Context, payload []byte) ([]byte, error)
+	// AllowedHosts are names that requests to Engine.Handler may have in their Host header, see
+	// [door.Config]. Default: none beside IP addresses and localhost, and all names if the listener's
+	// address is not a loopback address.
+	AllowedHosts []string
 	// FaultAdmin serves InjectFault, ListFaults, ClearFaults, ShiftClock, StallShard and
-	// ReplaceStream over the wire, under the target prefix RatchetEngine_20261121, to callers on
-	// loopback addresses. Without it they are refused. The Go API ([Engine.Inject] and the methods that
-	// it names) needs no permission.
+	// ReplaceStream over the wire, under the target prefix RatchetEngine_20261121, to callers with
+	// the directory's token (see [TokenHeader]). Without it they are refused. The Go API ([Engine.Inject] and
+	// the methods that it names) needs no permission.
 	FaultAdmin bool
 	// BackupFiles are names of files in Dir, beside the engine's own, that Backup includes if they
 	// exist. Default: none.
@@ -80,6 +85,11 @@ func (c *Config) fillDefaults() error {
 	}
 
 	return nil
+}
+
+// door returns the check of requests that come through a socket.
+func (c *Config) door() *door.Door {
+	return door.New(door.Config{AllowedHosts: c.AllowedHosts, Probes: []string{"/"}})
 }
 
 // functions returns Functions in the form in which Step Functions takes them.

@@ -32,6 +32,7 @@ type Engine struct {
 	clock         clock.Clock
 	faults        faults.Set
 	compactor     compactor
+	keys          keys
 	gate          *gate
 	close         sync.Once
 }
@@ -49,7 +50,7 @@ var ErrLocked = store.ErrLocked
 
 // Open opens the engine over cfg.Dir, with everything that earlier engines acknowledged there. It
 // fails if another engine has the directory open, and with ErrDamaged if changes are missing.
-func Open(cfg Config) (*Engine, error) { return openOn(vfs.Default, cfg) }
+func Open(cfg Config) (*Engine, error) { return openOn(store.Disk, cfg) }
 
 func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 	if err := cfg.fillDefaults(); err != nil {
@@ -64,7 +65,9 @@ func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 	// The open store holds the lock of the directory: no other engine can still send a checkpoint
 	// that is removed here.
 	e := &Engine{cfg: cfg, db: db}
-	if err := errors.Join(removeCheckpoints(cfg.Dir), e.openServices()); err != nil {
+	e.keys, err = openKeys(fs, cfg.Dir, cfg.Log)
+
+	if err := errors.Join(err, removeCheckpoints(cfg.Dir), e.openServices()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine in %s: %w", cfg.Dir, err), db.Close())
 	}
 
@@ -146,8 +149,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Handler returns the HTTP handler of all services, for a server on a socket.
-func (e *Engine) Handler() http.Handler { return e.gate }
+// Handler returns the HTTP handler of all services, for a server on a socket. It refuses requests of web pages of
+// another origin (see package door), requests for another data directory ([IdentityHeader]), and
+// operations that AWS does not have, unless they come with the directory's token ([TokenHeader]).
+func (e *Engine) Handler() http.Handler { return e.guard(e.gate) }
 
 // Close refuses new calls, waits for running ones and releases the data directory. A
 // second Close does nothing and returns nil.

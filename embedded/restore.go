@@ -3,6 +3,7 @@ package embedded
 import (
 	"archive/tar"
 	"compress/gzip"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"ratchet/embedded/internal/store"
 )
 
 // ErrBackup is the error of a backup that is incomplete, damaged, or of another format.
@@ -72,6 +75,11 @@ func Restore(r io.Reader, dir string) (m Manifest, err error) {
 		return syncedFile{file}, err
 	})
 	if err != nil {
+		return m, fmt.Errorf("restore into %s: %w", dir, err)
+	}
+
+	// Commands that knew the directory before must not take this one for it.
+	if err := writeKey(store.Disk, draft, identityFile, rand.Text()); err != nil {
 		return m, fmt.Errorf("restore into %s: %w", dir, err)
 	}
 

@@ -20,11 +20,18 @@ import (
 func post(t *testing.T, client *http.Client, url, target, body string) (status int, answer map[string]any) {
 	t.Helper()
 
+	return postWith(t, client, url, http.Header{"X-Amz-Target": {target}}, body)
+}
+
+// postWith is post with any headers. An element of "Host" is the host that the request names.
+func postWith(t *testing.T, client *http.Client, url string, header http.Header, body string) (status int, answer map[string]any) {
+	t.Helper()
+
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("X-Amz-Target", target)
+	r.Header, r.Host = header, header.Get("Host")
 
 	res, err := client.Do(r)
 	if err != nil {

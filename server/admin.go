@@ -13,11 +13,20 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"ratchet/embedded/door"
+	"ratchet/server/listeners"
 )
 
 // DefaultAdminListen is the default address for health and metrics. If the address is in use, a free
 // port is selected, because several workers may run on one machine.
 const DefaultAdminListen = "127.0.0.1:8702"
+
+// The paths of the two probes.
+const (
+	livePath  = "/livez"
+	readyPath = "/readyz"
+)
 
 // AdminOff is the value of [Config.AdminListen] for no listener.
 const AdminOff = "off"
@@ -31,7 +40,7 @@ type Admin struct {
 }
 
 // StartAdmin serves /livez, /readyz and /metrics on [Config.AdminListen] until Close. On a loopback
-// address it also serves profiles under /debug/pprof/. After the end of ctx the process is not ready.
+// address it also serves profiles under /debug/pprof/. Web pages of another origin get nothing. After the end of ctx the process is not ready.
 // StartAdmin returns nil if the setting is "off".
 func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 	if b.Config.AdminListen == AdminOff {
@@ -47,10 +56,11 @@ func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 	address, _ := listener.Addr().(*net.TCPAddr)
 	loopback := address != nil && address.IP.IsLoopback()
 
+	guard := door.New(door.Config{AllowedHosts: b.Config.Network.AllowedHosts, Probes: []string{livePath, readyPath}})
 	a := &Admin{
 		url: "http://" + listener.Addr().String(),
 		server: &http.Server{
-			Handler:           b.adminHandler(ctx, loopback),
+			Handler:           guard.Handler(b.adminHandler(ctx, loopback)),
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       15 * time.Second,
 			WriteTimeout:      2 * time.Minute, // a profile takes 30 s
@@ -59,7 +69,9 @@ func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 			ErrorLog:          slog.NewLogLogger(b.log.Handler(), slog.LevelDebug),
 		},
 	}
-	a.serving.Go(func() error { return a.server.Serve(listener) })
+	a.serving.Go(func() error {
+		return a.server.Serve(listeners.Limit(listener, nil, maxAdminConnections, maxAdminConnections))
+	})
 
 	return a, nil
 }
@@ -106,10 +118,10 @@ func (a *Admin) Close() error {
 // adminHandler serves health, metrics and, on a loopback address, profiles.
 func (b *Backend) adminHandler(stopping context.Context, loopback bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+livePath, func(w http.ResponseWriter, _ *http.Request) {
 		answerHealth(w, Health{Ready: true, Checks: []HealthCheck{ok("process")}})
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+readyPath, func(w http.ResponseWriter, r *http.Request) {
 		// Not ready as soon as the process stops, so that a load balancer sends no more work to it.
 		health := b.Health(r.Context())
 		if stopping.Err() != nil {
@@ -130,25 +142,7 @@ func (b *Backend) adminHandler(stopping context.Context, loopback bool) http.Han
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 
-	return onlyLoopbackHosts(mux)
-}
-
-// onlyLoopbackHosts refuses requests whose Host header has another name than localhost. A web page
-// whose host name resolves to 127.0.0.1 could reach the listener, but its browser sends that host name.
-func onlyLoopbackHosts(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-
-		if host != "localhost" && net.ParseIP(host) == nil {
-			http.Error(w, "this address does not serve that host", http.StatusMisdirectedRequest)
-			return
-		}
-
-		next.ServeHTTP(w, r)
-	})
+	return mux
 }
 
 // answerHealth answers 200, or 503 if the process is not ready.

@@ -19,10 +19,6 @@ type APIConfig struct {
 	// HTTP, for a proxy that terminates TLS.
 	TLSCert string `koanf:"tls-cert"`
 	TLSKey  string `koanf:"tls-key"`
-	// Hosts are Host header values, in addition to localhost, that the API accepts on a
-	// loopback address. Elements may hold several names, separated by commas or spaces.
-	// Default: none.
-	Hosts []string `koanf:"api-hosts"`
 	// Rate is the limit on one caller's requests, per second. Default: 200, and no limit under
 	// `ratchet dev`. Negative: no limit.
 	Rate float64 `koanf:"api-rate"`
@@ -51,6 +47,9 @@ type APIConfig struct {
 	PublicKey string `koanf:"auth-public-key"`
 	// TenantClaim is the claim of a token that holds the tenant. Default: "tenant".
 	TenantClaim string `koanf:"auth-tenant-claim"`
+	// ScopeClaim is the claim of a token that holds the scopes. Default: "scope", or "scp" in a token without
+	// that.
+	ScopeClaim string `koanf:"auth-scope-claim"`
 	// ScopePrefix precedes the scopes of this API among the token's scopes. Default: "ratchet:".
 	ScopePrefix string `koanf:"auth-scope-prefix"`
 }
@@ -63,10 +62,7 @@ func (c APIConfig) withDefaults() APIConfig {
 		c.Listen = DefaultAPIListen
 	}
 
-	// An environment variable holds all names in one string.
-	isSeparator := func(r rune) bool { return r == ',' || r == ' ' }
-	c.Hosts = strings.FieldsFunc(strings.Join(c.Hosts, ","), isSeparator)
-	c.TenantRates = strings.FieldsFunc(strings.Join(c.TenantRates, ","), isSeparator)
+	c.TenantRates = splitList(c.TenantRates)
 
 	return c
 }
@@ -118,6 +114,7 @@ func (c APIConfig) claims() auth.Claims {
 		Issuer:      c.Issuer,
 		Audience:    c.Audience,
 		TenantClaim: c.TenantClaim,
+		ScopeClaim:  c.ScopeClaim,
 		ScopePrefix: c.ScopePrefix,
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/once"
 	"ratchet/operate/executions"
+	"ratchet/server/listeners"
 	"ratchet/transitions"
 )
 
@@ -32,7 +33,7 @@ const apiDrain = 10 * time.Second
 func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool) (err error) {
 	// The listener's address is checked and not the setting: a host name in the setting may stand for
 	// any address.
-	if err := api.CheckListen(listener.Addr().String(), dev); err != nil {
+	if err := api.CheckListen(listener.Addr().String(), dev && !b.Config.Network.ListenRemote); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 
@@ -54,14 +55,23 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		return errors.Join(err, listener.Close())
 	}
 
-	listener = newLimitListener(listener, maxConnections, maxConnectionsPerAddress)
-	server := api.Server(handler)
+	proxies, err := b.Config.Network.proxies()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+
+	if dev {
+		b.warnIfOpen("the HTTP API", listener)
+	}
+
+	listener = listeners.Limit(listener, proxies, maxConnections, maxConnectionsPerClient)
+	server := api.Server(proxies.Handler(handler))
 	// The context of a request does not end with ctx, so that requests can finish in the drain below.
 	server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
 	// The server logs faults of single connections. Clients cause most of them, so the level is debug.
 	server.ErrorLog = slog.NewLogLogger(b.log.Handler(), slog.LevelDebug)
 
-	drained := make(chan error, 2)
+	drained := make(chan error, 3)
 	serving, stop := context.WithCancel(ctx)
 	go func() {
 		if b.Engine == nil { // a process with the engine also runs a worker, which compares
@@ -69,6 +79,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		}
 		drained <- b.Refusals.Run(serving)
 	}()
+	go func() { drained <- b.runIssuer(serving) }()
 	go func() {
 		<-serving.Done()
 
@@ -83,14 +94,14 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	} else {
 		err = server.Serve(listener)
 	}
-	// Serve returns as soon as Shutdown begins. The two goroutines report when the drain is over.
+	// Serve returns as soon as Shutdown begins. The goroutines report when the drain is over.
 	stop()
 
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
 
-	return errors.Join(err, <-drained, <-drained)
+	return errors.Join(err, <-drained, <-drained, <-drained)
 }
 
 // APIHandler returns the handler of the HTTP API, which [Backend.ServeAPI] serves. With dev, callers are
@@ -136,7 +147,9 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Draining:    ctx.Done(),
 		Dev:         dev,
 		Secret:      secret,
-		Hosts:       b.Config.API.Hosts,
+
+		AllowedHosts: b.Config.Network.AllowedHosts,
+
 		Rate:        b.Config.API.Rate,
 		TenantRate:  b.Config.API.TenantRate,
 		TenantRates: tenantRates,
@@ -150,7 +163,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 
 	switch {
 	case !dev:
-		if cfg.Auth, err = b.authenticator(ctx); err != nil {
+		if cfg.Auth, err = b.authenticator(); err != nil {
 			return nil, err
 		}
 	case cfg.Rate == 0:
@@ -172,7 +185,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 
 // authenticator returns the check of callers: by API keys and, if an issuer is configured, also by the
 // issuer's tokens.
-func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error) {
+func (b *Backend) authenticator() (auth.Authenticator, error) {
 	cfg := b.Config.API
 	switch {
 	case cfg.Issuer == "":
@@ -188,9 +201,23 @@ func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error)
 		return auth.Any{b.APIKeys, tokens}, err
 	}
 
-	tokens, err := auth.NewOIDC(ctx, cfg.claims())
+	tokens, err := auth.NewOIDC(cfg.claims())
+	if err != nil {
+		return nil, err
+	}
+	b.health.issuer.Store(tokens)
 
-	return auth.Any{b.APIKeys, tokens}, err
+	return auth.Any{b.APIKeys, tokens}, nil
+}
+
+// runIssuer asks the issuer of tokens for its configuration until it answers.
+func (b *Backend) runIssuer(ctx context.Context) error {
+	issuer := b.health.issuer.Load()
+	if issuer == nil {
+		return nil
+	}
+
+	return issuer.Run(ctx)
 }
 
 // startPlaced starts the execution of an order that was placed.

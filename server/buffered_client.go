@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"ratchet/embedded"
 )
 
 // bufferedClient is an HTTP client of the SDK that reads each request's body into memory
@@ -17,10 +19,17 @@ import (
 // takes that for an error and closes the connection in the middle of the response. This race happens
 // only with an endpoint that answers very quickly. On a loaded machine the SDK had to retry a tenth of
 // all large responses.
-type bufferedClient struct{ aws.HTTPClient }
+type bufferedClient struct {
+	aws.HTTPClient
+	identity string // of the data directory that is expected, "" for any
+}
 
-// Do sends the request with its body in memory.
+// Do sends the request with its body in memory, and with the identity of the data directory.
 func (c bufferedClient) Do(request *http.Request) (*http.Response, error) {
+	if c.identity != "" {
+		request.Header.Set(embedded.IdentityHeader, c.identity)
+	}
+
 	if request.Body != nil && request.Body != http.NoBody {
 		body, err := io.ReadAll(request.Body)
 		if err != nil {

@@ -26,8 +26,9 @@ type Config struct {
 	Data string `koanf:"data"`
 	// Listen is where `ratchet dev` serves the engine. Default: [DefaultListen].
 	Listen string `koanf:"listen"`
-	// FaultAdmin lets callers on loopback addresses disturb the embedded engine over the wire, for tests:
-	// make its calls fail, move its clock, replace its streams (see [embedded.Config]). Without it they are refused.
+	// FaultAdmin lets callers with the token of the data directory disturb the embedded engine over the wire, for
+	// tests: make its calls fail, move its clock, replace its streams (see [embedded.Config]). Without it they are
+	// refused.
 	FaultAdmin bool `koanf:"fault-admin"`
 	// Prefix begins the names of tables, activities and the state machine, at most 40 of
 	// A-Z a-z 0-9 _ -. Default: "ratchet-".
@@ -144,6 +145,11 @@ type Config struct {
 	AuditRetention time.Duration `koanf:"audit-retention"`
 	// API configures the HTTP API.
 	API APIConfig `koanf:",squash"`
+	// Network says who reaches the listeners.
+	Network NetworkConfig `koanf:",squash"`
+	// Identity is the identity of the data directory that the engine at EndpointURL must have open (see
+	// [embedded.Identity]); every request to another engine fails. Empty: any.
+	Identity string `koanf:"-"`
 	// Parts are the program's own implementations.
 	Parts Parts `koanf:"-"`
 }
@@ -201,6 +207,7 @@ func (c Config) WithDefaults() Config {
 
 	// Other fields stay empty: their defaults depend on where the data is, or on free ports.
 	c.API = c.API.withDefaults()
+	c.Network = c.Network.withDefaults()
 	fill(&c.Tracing.Propagation, PropagateToAll)
 
 	return c
@@ -258,7 +265,7 @@ func (c Config) Validate() error {
 		faults = append(faults, err)
 	}
 
-	if err := c.API.validate(); err != nil {
+	if err := errors.Join(c.API.validate(), c.Network.validate()); err != nil {
 		faults = append(faults, err)
 	}
 

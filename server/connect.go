@@ -12,6 +12,10 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go/logging"
 
 	"ratchet/embedded"
@@ -90,9 +94,12 @@ func openEngine(cfg Config, log *slog.Logger, events Events) (*embedded.Engine, 
 		Dir:         cfg.WithDefaults().Data,
 		BackupFiles: []string{actionKeysFile, auditFile},
 		FaultAdmin:  cfg.FaultAdmin,
-		Consumed:    events.Billed,
-		Failed:      events.Failed,
-		Log:         orDefault(log),
+
+		AllowedHosts: cfg.Network.AllowedHosts,
+
+		Consumed: events.Billed,
+		Failed:   events.Failed,
+		Log:      orDefault(log),
 	})
 }
 
@@ -113,6 +120,28 @@ func ConfiguredRegion(ctx context.Context) string {
 	}
 
 	return awsConfig.Region
+}
+
+// ServiceEndpoint is the endpoint of a service.
+type ServiceEndpoint struct {
+	Service string
+	URL     string // "" for AWS
+}
+
+// ConfiguredEndpoints returns the endpoints that the SDK's default chain (AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_DYNAMODB,
+// endpoint_url of a profile) has for the services that Ratchet uses.
+func ConfiguredEndpoints(ctx context.Context) []ServiceEndpoint {
+	awsConfig, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil
+	}
+
+	return []ServiceEndpoint{
+		{"DynamoDB", aws.ToString(dynamodb.NewFromConfig(awsConfig).Options().BaseEndpoint)},
+		{"DynamoDB Streams", aws.ToString(dynamodbstreams.NewFromConfig(awsConfig).Options().BaseEndpoint)},
+		{"Step Functions", aws.ToString(sfn.NewFromConfig(awsConfig).Options().BaseEndpoint)},
+		{"SQS", aws.ToString(sqs.NewFromConfig(awsConfig).Options().BaseEndpoint)},
+	}
 }
 
 // remoteConfig returns the SDK's configuration for an endpoint or AWS.
@@ -145,7 +174,7 @@ func remoteConfig(ctx context.Context, cfg Config) (aws.Config, error) {
 	}
 
 	if cfg.EndpointURL != "" {
-		awsConfig.HTTPClient = bufferedClient{awsConfig.HTTPClient}
+		awsConfig.HTTPClient = bufferedClient{awsConfig.HTTPClient, cfg.Identity}
 	}
 
 	return awsConfig, nil

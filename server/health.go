@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ratchet/activities"
+	"ratchet/api/auth"
 	"ratchet/internal/plural"
 	"ratchet/queues"
 	"ratchet/streams"
@@ -44,6 +46,8 @@ type Health struct {
 type health struct {
 	polls pollHealth
 	tasks taskHealth
+	// issuer checks the tokens of the API's callers, nil if there is none.
+	issuer atomic.Pointer[auth.OIDC]
 
 	mu       sync.Mutex
 	expected bool // ExpectWorker was called
@@ -113,6 +117,9 @@ const tableTimeout = 2 * time.Second
 // read unit.
 func (b *Backend) Health(ctx context.Context) Health {
 	checks := []HealthCheck{b.checkTable(ctx)}
+	if issuer := b.health.issuer.Load(); issuer != nil {
+		checks = append(checks, checkIssuer(issuer))
+	}
 
 	// Copied under the lock, and checked without it, because the checks call AWS and the parts.
 	b.health.mu.Lock()
@@ -164,6 +171,22 @@ func (b *Backend) checkTable(ctx context.Context) HealthCheck {
 	if err := b.checkReady(ctx); err != nil {
 		return failed(name, fmt.Sprintf("table %s cannot be read: %v", b.Tables.Orders, err),
 			"check endpoint, credentials and the permission dynamodb:GetItem; `ratchet init` creates missing tables")
+	}
+
+	return ok(name)
+}
+
+// checkIssuer warns while tokens cannot be checked. API keys work, and so does a worker in the same process.
+func checkIssuer(issuer *auth.OIDC) HealthCheck {
+	const name = "issuer"
+
+	if err := issuer.Ready(); err != nil {
+		return HealthCheck{
+			Name:   name,
+			Status: HealthWarning,
+			Reason: "tokens are answered with 503, API keys work: " + err.Error(),
+			Action: "check the setting auth-issuer and the network; the process asks again every few seconds",
+		}
 	}
 
 	return ok(name)

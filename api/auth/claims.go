@@ -15,6 +15,8 @@ type Claims struct {
 	// TenantClaim names the claim that holds the tenant. Default "tenant". A token without
 	// this claim is refused.
 	TenantClaim string
+	// ScopeClaim names the claim that holds the scopes. Default: "scope", or "scp" in a token without that.
+	ScopeClaim string
 	// ScopePrefix precedes the scopes of this API among the token's scopes: with
 	// "ratchet:", the token's "ratchet:act" is Act. Default "ratchet:".
 	ScopePrefix string
@@ -66,7 +68,7 @@ func (c Claims) principal(kind, subject string, claims map[string]any) (Principa
 	p := Principal{
 		ID:     kind + ":" + subject,
 		Tenant: Tenant(tenant),
-		Scope:  c.highestScope(claims["scope"]),
+		Scope:  c.highestScope(c.scopes(claims)),
 	}
 
 	if subject == "" || len(subject) > maxSubject || !p.Scope.Valid() || p.Tenant.Validate() != nil {
@@ -74,6 +76,20 @@ func (c Claims) principal(kind, subject string, claims map[string]any) (Principa
 	}
 
 	return p, nil
+}
+
+// scopes returns the claim with the scopes.
+func (c Claims) scopes(claims map[string]any) any {
+	if c.ScopeClaim != "" {
+		return claims[c.ScopeClaim]
+	}
+
+	// Okta and Entra write scp.
+	if scopes, has := claims["scope"]; has {
+		return scopes
+	}
+
+	return claims["scp"]
 }
 
 // highestScope returns the highest scope of this API in the claim, "" for none. Issuers

@@ -65,8 +65,8 @@ func parsePublicKey(text []byte) (crypto.PublicKey, error) {
 // Authenticate checks signature, issuer, audience and time of the token, and reads its
 // claims. It fails with ErrRefused.
 func (j *JWT) Authenticate(_ context.Context, token string) (Principal, error) {
-	if len(token) > maxToken {
-		return Principal{}, ErrRefused
+	if _, err := j.claims.read(token); err != nil {
+		return Principal{}, err
 	}
 
 	claims := jwt.MapClaims{}

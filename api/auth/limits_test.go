@@ -6,10 +6,10 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -68,7 +68,7 @@ func TestTokensAndSubjectsAreBounded(t *testing.T) {
 
 	for name, claims := range map[string]auth.Claims{"issuer": {Audience: "ratchet"}, "audience": {Issuer: i.URL}} {
 		_, one := auth.NewJWT(auth.JWTConfig{Claims: claims, PublicKey: key})
-		_, two := auth.NewOIDC(t.Context(), claims)
+		_, two := auth.NewOIDC(claims)
 
 		for _, err := range []error{one, two} {
 			if err == nil || !strings.Contains(strings.ToLower(err.Error()), name) {
@@ -78,25 +78,92 @@ func TestTokensAndSubjectsAreBounded(t *testing.T) {
 	}
 }
 
-// The issuer must answer when the server starts.
-func TestTheIssuerMustAnswerAtTheStart(t *testing.T) {
-	i := newIssuer(t)
+// TestAnIssuerMayAnswerLater: a server starts without its issuer. Its tokens are not refused but cannot be checked, until
+// the issuer answers.
+func TestAnIssuerMayAnswerLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, client := newPipedIssuer(t)
+		i.hidden.Store(true)
 
-	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet"})
-	if err != nil {
-		t.Fatal(err)
-	}
+		o, err := auth.NewOIDCWith(auth.Claims{Issuer: i.URL, Audience: "ratchet"}, client)
+		if err != nil {
+			t.Fatal(err)
+		}
 
-	if _, err := o.Authenticate(t.Context(), sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil))); err != nil {
-		t.Error(err)
-	}
+		token := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil))
+		for range 3 {
+			if _, err := o.Authenticate(t.Context(), token); err == nil || errors.Is(err, auth.ErrRefused) || !strings.Contains(err.Error(), i.URL) {
+				t.Errorf("without the issuer: %v", err)
+			}
+		}
 
-	down := httptest.NewServer(http.NotFoundHandler())
-	defer down.Close()
+		if o.Ready() == nil {
+			t.Error("it is ready without its issuer")
+		}
 
-	if _, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: down.URL, Audience: "ratchet"}); err == nil || !strings.Contains(err.Error(), down.URL) {
-		t.Errorf("an issuer without a configuration: %v", err)
-	}
+		ran := make(chan error)
+		go func() { ran <- o.Run(t.Context()) }()
+		time.Sleep(time.Minute)
+		i.hidden.Store(false)
+
+		if err := errors.Join(<-ran, o.Ready()); err != nil {
+			t.Errorf("with the issuer: %v", err)
+		}
+
+		if _, err := o.Authenticate(t.Context(), token); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAWithdrawnKeyIsRefused: some minutes after the issuer has withdrawn a key, nobody has to ask for another one first.
+// If the issuer does not answer, its keys count a while longer.
+func TestAWithdrawnKeyIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, client := newPipedIssuer(t)
+
+		o, err := auth.NewOIDCWith(auth.Claims{Issuer: i.URL, Audience: "ratchet"}, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		token := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil))
+		is := func(what string, want func(error) bool) {
+			t.Helper()
+
+			if _, err := o.Authenticate(t.Context(), token); !want(err) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		accepted := func(err error) bool { return err == nil }
+		refused := func(err error) bool { return errors.Is(err, auth.ErrRefused) }
+		unchecked := func(err error) bool { return err != nil && !errors.Is(err, auth.ErrRefused) }
+
+		is("a key of the issuer", accepted)
+
+		i.down.Store(true)
+		time.Sleep(10 * time.Minute)
+		is("ten minutes without the issuer", accepted)
+		time.Sleep(10 * time.Minute)
+		is("twenty minutes without the issuer", unchecked)
+
+		i.down.Store(false)
+		time.Sleep(time.Minute)
+		is("the issuer answers again", accepted)
+
+		i.withdrawn.Store(true)
+		is("withdrawn a moment ago", accepted)
+		time.Sleep(6 * time.Minute)
+		is("withdrawn for minutes", refused)
+
+		i.withdrawn.Store(false)
+		i.cacheControl.Store("public, max-age=30")
+		time.Sleep(6 * time.Minute)
+		is("it is there again", accepted)
+		i.withdrawn.Store(true)
+		time.Sleep(40 * time.Second)
+		is("withdrawn, and the issuer lets its keys be kept for 30 s", refused)
+	})
 }
 
 // A client of an issuer whose connection fails learns the failure.
@@ -106,7 +173,7 @@ func TestAnIssuerThatIsGoneIsAnError(t *testing.T) {
 	token := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil))
 	i.Close()
 
-	if _, err := o.Authenticate(t.Context(), token); err == nil || errors.Is(err, auth.ErrRefused) || !strings.Contains(err.Error(), "keys of issuer") {
+	if _, err := o.Authenticate(t.Context(), token); err == nil || errors.Is(err, auth.ErrRefused) || !strings.Contains(err.Error(), "issuer") {
 		t.Error(err)
 	}
 }

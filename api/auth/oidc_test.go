@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -36,6 +37,9 @@ type issuer struct {
 	key     *rsa.PrivateKey
 	down    atomic.Bool  // the key set answers 503
 	fetched atomic.Int64 // requests for the key set
+	// hidden answers no question for the configuration, withdrawn has no key in the key set.
+	hidden, withdrawn atomic.Bool
+	cacheControl      atomic.Value // of the key set, a string
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -58,6 +62,11 @@ func newUnstartedIssuer(t *testing.T) *issuer {
 	i := &issuer{key: key}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		if i.hidden.Load() {
+			http.Error(w, "down", http.StatusBadGateway)
+			return
+		}
+
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"issuer":                                i.URL,
 			"jwks_uri":                              i.URL + "/keys",
@@ -73,6 +82,16 @@ func newUnstartedIssuer(t *testing.T) *issuer {
 			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
 		}
+
+		if text, ok := i.cacheControl.Load().(string); ok {
+			w.Header().Set("Cache-Control", text)
+		}
+
+		if i.withdrawn.Load() {
+			_, _ = w.Write([]byte(`{"keys":[]}`))
+			return
+		}
+
 		enc := base64.RawURLEncoding.EncodeToString
 		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{
 			"kty": "RSA",
@@ -119,10 +138,58 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims)
 	return text
 }
 
+// signAs signs claims under a header with other members.
+func signAs(t *testing.T, i *issuer, header map[string]any, claims jwt.MapClaims) string {
+	t.Helper()
+
+	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
+	token.Header["kid"] = "one"
+	maps.Copy(token.Header, header)
+
+	text, err := token.SignedString(i.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return text
+}
+
+// TestFormsOfAccessTokens: issuers write typ, scopes and uses in different ways.
+func TestFormsOfAccessTokens(t *testing.T) {
+	i := newIssuer(t)
+
+	for what, row := range map[string]struct {
+		header map[string]any
+		change func(jwt.MapClaims)
+		claims auth.Claims
+	}{
+		"RFC 9068":              {map[string]any{"typ": "at+jwt"}, nil, auth.Claims{}},
+		"RFC 9068 in full":      {map[string]any{"typ": "application/at+JWT"}, nil, auth.Claims{}},
+		"Okta":                  {nil, func(c jwt.MapClaims) { delete(c, "scope"); c["scp"] = []string{"ratchet:act"} }, auth.Claims{}},
+		"Entra":                 {nil, func(c jwt.MapClaims) { delete(c, "scope"); c["scp"] = "ratchet:act other" }, auth.Claims{}},
+		"Cognito":               {nil, func(c jwt.MapClaims) { c["token_use"] = "access" }, auth.Claims{}},
+		"an older Keycloak":     {nil, func(c jwt.MapClaims) { c["typ"], c["nonce"] = "Bearer", "n" }, auth.Claims{}},
+		"a claim of a setting":  {nil, func(c jwt.MapClaims) { delete(c, "scope"); c["roles"] = []string{"ratchet:act"} }, auth.Claims{ScopeClaim: "roles"}},
+		"a tenant of a setting": {nil, func(c jwt.MapClaims) { delete(c, "tenant"); c["https://x.example/org"] = "acme" }, auth.Claims{TenantClaim: "https://x.example/org"}},
+	} {
+		row.claims.Issuer, row.claims.Audience = i.URL, "ratchet"
+
+		o, err := auth.NewOIDC(row.claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		p, err := o.Authenticate(t.Context(), signAs(t, i, row.header, i.claims(row.change)))
+		if err != nil || p != (auth.Principal{ID: "oidc:alice", Tenant: "acme", Scope: auth.Act}) {
+			t.Errorf("%s: %+v, %v", what, p, err)
+		}
+	}
+}
+
 func (i *issuer) authenticator(t *testing.T) *auth.OIDC {
 	t.Helper()
 
-	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet"})
+	o, err := auth.NewOIDC(auth.Claims{Issuer: i.URL, Audience: "ratchet"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,6 +248,20 @@ func invalidTokens(t *testing.T, i *issuer) map[string]string {
 		"no scope with the prefix":         with(func(c jwt.MapClaims) { c["scope"] = "read act admin" }),
 		"no subject":                       with(func(c jwt.MapClaims) { delete(c, "sub") }),
 		"not a JWT":                        "a.b.c",
+		"an extension to understand":       signAs(t, i, map[string]any{"crit": []string{"x"}, "x": 1}, i.claims(nil)),
+		"a logout token":                   signAs(t, i, map[string]any{"typ": "logout+jwt"}, i.claims(nil)),
+		"a proof of possession":            signAs(t, i, map[string]any{"typ": "dpop+jwt"}, i.claims(nil)),
+		"a security event":                 signAs(t, i, map[string]any{"typ": "secevent+jwt"}, i.claims(nil)),
+		"bound to a key":                   with(func(c jwt.MapClaims) { c["cnf"] = map[string]string{"jkt": "x"} }),
+		"an ID token":                      with(func(c jwt.MapClaims) { c["nonce"] = "n" }),
+		"an ID token with a hash":          with(func(c jwt.MapClaims) { c["at_hash"] = "h" }),
+		"an ID token of Keycloak":          with(func(c jwt.MapClaims) { c["typ"] = "ID" }),
+		"an ID token of Cognito":           with(func(c jwt.MapClaims) { c["token_use"] = "id" }),
+		"a refresh token":                  with(func(c jwt.MapClaims) { c["typ"] = "Refresh" }),
+		"an issuer in another case":        with(func(c jwt.MapClaims) { c["Iss"], c["iss"] = c["iss"], "https://evil.example" }),
+		"two issuers in different cases":   with(func(c jwt.MapClaims) { c["ISS"] = "https://evil.example" }),
+		"a tenant in another case":         with(func(c jwt.MapClaims) { c["Tenant"] = "evil" }),
+		"a subject in another case":        with(func(c jwt.MapClaims) { c["SUB"] = "evil" }),
 		"a token of 9 KiB":                 strings.Repeat("a", 9<<10) + ".b.c",
 	}
 }
@@ -278,23 +359,32 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
+// newPipedIssuer returns an issuer inside a synctest bubble, and the client that reaches it.
+func newPipedIssuer(t *testing.T) (*issuer, *http.Client) {
+	t.Helper()
+
+	i := newUnstartedIssuer(t)
+	if err := i.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	pipes := newPipeListener()
+	i.Listener = pipes
+	i.Start()
+	t.Cleanup(i.Close)
+
+	client := &http.Client{Transport: &http.Transport{DialContext: pipes.dial}}
+	t.Cleanup(client.CloseIdleConnections)
+
+	return i, client
+}
+
 // Every token with an unknown key makes go-oidc fetch the key set again.
 func TestUnknownKeysDoNotFloodTheIssuer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := newUnstartedIssuer(t)
-		if err := i.Listener.Close(); err != nil {
-			t.Fatal(err)
-		}
+		i, client := newPipedIssuer(t)
 
-		pipes := newPipeListener()
-		i.Listener = pipes
-		i.Start()
-		t.Cleanup(i.Close)
-
-		client := &http.Client{Transport: &http.Transport{DialContext: pipes.dial}}
-		t.Cleanup(client.CloseIdleConnections)
-
-		o, err := auth.NewOIDCWith(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet"}, client)
+		o, err := auth.NewOIDCWith(auth.Claims{Issuer: i.URL, Audience: "ratchet"}, client)
 		if err != nil {
 			t.Fatal(err)
 		}

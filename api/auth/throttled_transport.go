@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +26,8 @@ type throttledTransport struct {
 
 	mu     sync.Mutex
 	result error // of a request that is not sent
+	// age is the max-age of the newest key set, negative if it had none.
+	age time.Duration
 }
 
 func newThrottledTransport(base http.RoundTripper) *throttledTransport {
@@ -35,7 +39,39 @@ func newThrottledTransport(base http.RoundTripper) *throttledTransport {
 		base:   base,
 		limit:  rate.NewLimiter(rate.Every(10*time.Second), 3),
 		result: errKeySetCurrent,
+		age:    -1,
 	}
+}
+
+// maxAge returns how long the issuer lets its newest key set be kept, or the given time if it does not say.
+func (t *throttledTransport) maxAge(otherwise time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+
+	if t.age < 0 {
+		return otherwise
+	}
+
+	return t.age
+}
+
+// ageOf returns the max-age of a Cache-Control header, 0 if it forbids to keep the answer, negative if it says
+// nothing.
+func ageOf(header http.Header) time.Duration {
+	for directive := range strings.SplitSeq(strings.Join(header.Values("Cache-Control"), ","), ",") {
+		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
+
+		switch name {
+		case "no-store", "no-cache":
+			return 0
+		case "max-age":
+			if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+				return time.Duration(seconds) * time.Second
+			}
+		}
+	}
+
+	return -1
 }
 
 // RoundTrip sends the request if the limit allows it.
@@ -59,7 +95,7 @@ func (t *throttledTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 	case response.StatusCode != http.StatusOK:
 		t.result = fmt.Errorf("the issuer answered %s a moment ago", response.Status)
 	default:
-		t.result = errKeySetCurrent
+		t.result, t.age = errKeySetCurrent, ageOf(response.Header)
 	}
 
 	return response, err

@@ -163,8 +163,8 @@ func fetchBackup(ctx context.Context, b *server.Backend, w io.Writer) error {
 
 	switch response.StatusCode {
 	case http.StatusOK:
-	// The engine has no room for the copy; the answer says so.
-	case http.StatusInsufficientStorage:
+	// The engine has no room for the copy, or does not know this command; the answer says so.
+	case http.StatusInsufficientStorage, http.StatusForbidden, http.StatusMisdirectedRequest:
 		text, err := readAnswer(response)
 		return errors.Join(errors.New(strings.TrimSpace(string(text))), err)
 	default:

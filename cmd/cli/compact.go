@@ -103,7 +103,7 @@ func askCompaction(ctx context.Context, b *server.Backend, target string) (c emb
 
 	switch response.StatusCode {
 	case http.StatusOK:
-	case http.StatusInsufficientStorage:
+	case http.StatusInsufficientStorage, http.StatusForbidden, http.StatusMisdirectedRequest:
 		var refused struct {
 			Message string `json:"message"`
 		}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
-	"net/url"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,37 +114,51 @@ func (s *settings) connect(ctx context.Context, cfg server.Config, log *slog.Log
 
 		return server.Embed(cfg, log, events)
 	case targetServed:
-		// The process that has the directory open is an endpoint like any other.
-		cfg.EndpointURL = at.where
+		// The process that has the directory open is an endpoint like any other, as long as it has this
+		// directory open: another one may have got its port.
+		cfg.EndpointURL, cfg.Identity = at.where, at.identity
 	case targetEndpoint, targetAWS:
 	}
 
 	return server.Connect(ctx, cfg, log, events)
 }
 
-// servedBy returns the URL of the `ratchet dev` that serves the directory, if a process accepts
-// connections there. The file of a killed process is ignored.
-func servedBy(ctx context.Context, data string) (string, bool) {
+// servedBy returns the URL of the process that serves the directory, and the identity of the directory. It reports
+// false if no process answers there, or if it serves another directory: a killed process leaves the file behind, and
+// another process may have got its port.
+func servedBy(ctx context.Context, data string) (served, identity string, ok bool) {
 	text, err := os.ReadFile(filepath.Join(data, endpointFile))
 	if err != nil {
-		return "", false
+		return "", "", false
 	}
 
-	served := strings.TrimSpace(string(text))
+	served = strings.TrimSpace(string(text))
 
-	u, err := url.Parse(served)
+	identity, err = embedded.Identity(data)
+	if err != nil || identity == "" {
+		return "", "", false
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
+	defer cancel()
+
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, served, http.NoBody)
 	if err != nil {
-		return "", false
+		return "", "", false
 	}
+	request.Header.Set(embedded.IdentityHeader, identity)
 
-	// The file alone proves nothing: a killed process leaves it behind.
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", u.Host)
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", false
+		return "", "", false
 	}
 
-	return served, conn.Close() == nil
+	// The engine repeats the identity. Another server knows nothing of it.
+	return served, identity, answer.Body.Close() == nil && answer.StatusCode == http.StatusOK && answer.Header.Get(embedded.IdentityHeader) == identity
 }
+
+// servedTimeout bounds the question whether a process serves a directory.
+const servedTimeout = 2 * time.Second
 
 // with runs fn on the backend and closes it afterwards.
 func (s *settings) with(ctx context.Context, fn func(*server.Backend) error) error {

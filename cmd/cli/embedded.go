@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -34,33 +32,8 @@ func runEmbedded(ctx context.Context, out io.Writer, b *server.Backend, name str
 	defer func() { err = errors.Join(err, admin.Close()) }()
 
 	group, running := errgroup.WithContext(ctx)
-	web := &http.Server{
-		Handler:           b.Engine.Handler(),
-		ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		// A poll for tasks waits for up to a minute. It must end with the server, or Shutdown would
-		// wait for it.
-		BaseContext: func(net.Listener) context.Context { return running },
-	}
-
 	group.Go(func() error { return b.Engine.Run(running) })
-	group.Go(func() error {
-		if err := web.Serve(engine); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-
-		return nil
-	})
-	group.Go(func() error {
-		<-running.Done()
-		// Requests that have begun may end; a poll is canceled by its own context.
-		drain, cancel := context.WithTimeout(context.WithoutCancel(running), 5*time.Second)
-		defer cancel()
-
-		// Close ends the connections that Shutdown left.
-		return errors.Join(web.Shutdown(drain), web.Close())
-	})
+	group.Go(func() error { return b.ServeEngine(running, engine) })
 
 	at := endpoints{engine: "http://" + engine.Addr().String(), api: apiURL(b, api), admin: admin.URL()}
 	group.Go(func() error { return work(running, out, b, api, at, name, asJSON) })

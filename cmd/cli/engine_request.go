@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"ratchet/embedded"
 	"ratchet/server"
 )
 
@@ -26,7 +27,33 @@ func requestEngine(ctx context.Context, b *server.Backend, target string, body i
 	request.Header.Set("X-Amz-Target", target)
 	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
 
+	if b.Engine == nil {
+		if err := prove(request, b.Config); err != nil {
+			return nil, err
+		}
+	}
+
 	return client.Do(request)
+}
+
+// prove adds what an engine in another process asks for: the token of the data directory, and the identity of the
+// directory that the command expects there.
+func prove(request *http.Request, cfg server.Config) error {
+	token, err := embedded.Token(cfg.Data)
+	if err != nil {
+		return err
+	}
+
+	// Without it, the engine's answer says what is missing.
+	if token != "" {
+		request.Header.Set(embedded.TokenHeader, token)
+	}
+
+	if cfg.Identity != "" {
+		request.Header.Set(embedded.IdentityHeader, cfg.Identity)
+	}
+
+	return nil
 }
 
 // readAnswer reads an answer of the engine that is not a stream.

@@ -27,14 +27,15 @@ func healthCommand(s *settings) *cobra.Command {
 that is not ok, with what to do about it. Without --url it asks the address of the setting
 admin-listen, by default 127.0.0.1:8702. Each process prints its address when it starts.
 
-A container image needs no curl for its health check: run this command in it.
+A container's health check is ` + "`ratchet health --live`" + `: what is not ready (a backlog, an outage of AWS,
+throttling) must not be restarted. Plain ` + "`ratchet health`" + ` is for load balancers and alarms.
 
 Exit status: 0 the process is ready, 1 it is not ready or does not answer.`,
 		Example: "  ratchet health\n  ratchet health --url http://127.0.0.1:8702 --json | jq '.checks[] | select(.status != \"ok\")'",
 	}
 	url := c.Flags().String("url", "", "URL of the process; default: http:// and the setting admin-listen")
 	wait := c.Flags().Duration("wait", 0, "ask again until the process is ready, for as long as this")
-	live := c.Flags().Bool("live", false, "only ask whether the process answers")
+	live := c.Flags().Bool("live", false, "only ask whether the process answers: for the health check of a container")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := given(c.Flags(), "url"); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/api"
 	"ratchet/server"
 )
 
@@ -25,11 +26,29 @@ func listenFlags(c *cobra.Command, cfg *server.Config) error {
 		}
 	}
 
-	if err := loopback(cfg.Listen); err != nil {
+	if err := checkEngineListen(cfg); err != nil {
 		return &statusError{exitUsage, err}
 	}
 
 	return nil
+}
+
+// checkEngineListen fails if the engine may not listen on its address.
+func checkEngineListen(cfg *server.Config) error {
+	if !cfg.Network.ListenRemote {
+		return loopback(cfg.Listen)
+	}
+
+	if _, _, err := net.SplitHostPort(cfg.Listen); err != nil {
+		return fmt.Errorf("listen %q: must be HOST:PORT: %w", cfg.Listen, err)
+	}
+
+	return nil
+}
+
+// checkAPIListen fails if the API may not listen on its address. Open means without authentication.
+func checkAPIListen(cfg *server.Config, open bool) error {
+	return api.CheckListen(cfg.API.Listen, open && !cfg.Network.ListenRemote)
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
@@ -58,7 +77,7 @@ func loopback(address string) error {
 
 	ip := net.ParseIP(host)
 	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("listen %q: only loopback addresses (127.0.0.1, [::1], localhost): the engine does not authenticate callers", address)
+		return fmt.Errorf("listen %q: only loopback addresses (127.0.0.1, [::1], localhost) without the setting listen-remote: the engine does not authenticate callers", address)
 	}
 
 	return nil

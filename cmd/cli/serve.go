@@ -67,7 +67,7 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 	}
 
 	// Checked before the data is opened, so that a bad address leaves nothing behind.
-	if err := errors.Join(cfg.Validate(), api.CheckListen(cfg.API.Listen, open)); err != nil {
+	if err := errors.Join(cfg.Validate(), checkAPIListen(&cfg, open)); err != nil {
 		return &statusError{exitUsage, err}
 	}
 

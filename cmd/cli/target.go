@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,10 @@ type target struct {
 	where  string // a URL, region or directory
 	region string // of the SDK's default chain
 	data   string // the setting
+	// identity is the identity of the directory that a process serves.
+	identity string
+	// services are the endpoints of the SDK's own settings, by the names of services.
+	services []server.ServiceEndpoint
 }
 
 // resolveTarget returns the target that the settings name, in the order that the root's help gives.
@@ -57,13 +62,15 @@ func resolveTarget(ctx context.Context, cfg server.Config) target {
 	at.region = server.ConfiguredRegion(ctx)
 
 	// A served directory goes before AWS: its `ratchet dev` was started on purpose.
-	if served, ok := servedBy(ctx, cfg.Data); ok {
-		at.kind, at.where = targetServed, served
+	if served, identity, ok := servedBy(ctx, cfg.Data); ok {
+		at.kind, at.where, at.identity = targetServed, served, identity
 		return at
 	}
 
 	if at.region != "" {
 		at.kind, at.where = targetAWS, at.region
+		at.services = server.ConfiguredEndpoints(ctx)
+
 		return at
 	}
 
@@ -80,12 +87,33 @@ func (t target) String() string {
 	case targetServed:
 		return fmt.Sprintf("the `ratchet dev` at %s, which serves %s", t.where, t.data)
 	case targetAWS:
-		return fmt.Sprintf("AWS in %s (the region of the AWS configuration)", t.where)
+		return t.describeAWS()
 	case targetEmbedded:
 		return "the embedded engine over " + t.where
 	}
 
 	return string(t.kind)
+}
+
+// describeAWS describes a target that the AWS configuration names: AWS, or the endpoints that it has for some
+// services.
+func (t target) describeAWS() string {
+	named := make([]string, len(t.services))
+	own := false
+
+	for i, s := range t.services {
+		named[i] = s.Service + " at AWS in " + t.region
+		if s.URL != "" {
+			own = true
+			named[i] = s.Service + " at " + withoutSecrets(s.URL)
+		}
+	}
+
+	if !own {
+		return fmt.Sprintf("AWS in %s (the region of the AWS configuration)", t.where)
+	}
+
+	return strings.Join(named, ", ") + " (endpoints of the AWS configuration)"
 }
 
 // note prints the target once, if no flag or setting names it directly.

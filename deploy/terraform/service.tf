@@ -100,7 +100,7 @@ resource "aws_ecs_task_definition" "service" {
     ]
 
     healthCheck = {
-      command     = ["CMD", "/ratchet", "health"]
+      command     = ["CMD", "/ratchet", "health", "--live"]
       interval    = 30
       timeout     = 10
       retries     = 3

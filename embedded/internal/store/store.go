@@ -73,7 +73,13 @@ func Open(cfg Config) (*DB, error) {
 	defer cache.Unref() // the open database keeps its own reference
 
 	if cfg.Disk == nil {
-		cfg.Disk = vfs.Default
+		cfg.Disk = Disk
+	}
+
+	if cfg.Disk == Disk {
+		if err := errors.Join(cfg.Disk.MkdirAll(cfg.Dir, privateDir), makePrivate(cfg.Dir, cfg.Log)); err != nil {
+			return nil, fmt.Errorf("open store in %s: %w", cfg.Dir, err)
+		}
 	}
 
 	d := &DB{

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,22 +11,6 @@ import (
 
 // errTooLarge is the error of a body that is larger than maxBody.
 var errTooLarge = errors.New("the body is too large")
-
-// inflate returns the body of a request with Content-Encoding: gzip. The limit is the same as for a body without
-// compression, so that a small request cannot take much memory.
-func inflate(r io.Reader) ([]byte, error) {
-	compressed, err := gzip.NewReader(r)
-	if err != nil {
-		return nil, err
-	}
-
-	body, err := io.ReadAll(io.LimitReader(compressed, maxBody+1))
-	if err == nil && len(body) > maxBody {
-		return nil, errTooLarge
-	}
-
-	return body, err
-}
 
 // leastCompressed is the size in bytes of the smallest answer that is compressed.
 const leastCompressed = 1 << 10

@@ -25,12 +25,13 @@ type Handler struct {
 	services map[string]Service // by Target
 	log      *slog.Logger
 	requests atomic.Uint64
+	arrivals *arrivals
 }
 
 // NewHandler returns an http.Handler for the services. log receives the engine's own
 // faults.
 func NewHandler(log *slog.Logger, services ...Service) *Handler {
-	h := &Handler{services: map[string]Service{}, log: log}
+	h := &Handler{services: map[string]Service{}, log: log, arrivals: newArrivals(maxArriving)}
 	for _, s := range services {
 		h.services[s.Target] = s
 	}
@@ -64,7 +65,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	body, err := readBody(w, r)
+	body, err := h.readBody(w, r)
 	if err != nil {
 		h.fail(w, r, service, id, unread(err))
 
@@ -126,6 +127,10 @@ func (h *Handler) withoutTarget(w http.ResponseWriter, r *http.Request, id strin
 func unread(err error) *Error {
 	e := Malformed("")
 
+	if errors.Is(err, errSlow) {
+		return &Error{Type: "RequestTimeoutException", Status: http.StatusRequestTimeout, Message: errSlow.Error()}
+	}
+
 	var most *http.MaxBytesError
 	if errors.As(err, &most) || errors.Is(err, errTooLarge) {
 		e.Status, e.Message = http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d bytes", maxBody)
@@ -174,12 +179,32 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, s Service, id str
 	send(w, r, status, e.body(prefix, s.MessageKey))
 }
 
-// readBody reads the whole request body, with one allocation when its length is known.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if encoding := r.Header["Content-Encoding"]; len(encoding) == 1 && encoding[0] == "gzip" {
-		return inflate(http.MaxBytesReader(w, r.Body, maxBody))
+// Refuse answers a request that reaches no service.
+func Refuse(w http.ResponseWriter, r *http.Request, e *Error) {
+	status := e.Status
+	if status == 0 {
+		status = http.StatusBadRequest
 	}
 
+	send(w, r, status, e.body("ratchet.engine#", "message"))
+}
+
+// readBody reads the whole request body.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := h.readRaw(w, r)
+	if encoding := r.Header["Content-Encoding"]; err == nil && len(encoding) == 1 && encoding[0] == "gzip" {
+		return h.arrivals.inflate(body, maxBody)
+	}
+
+	return body, err
+}
+
+func (h *Handler) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if _, local := w.(*response); !local {
+		return h.arrivals.read(w, r, maxBody)
+	}
+
+	// A caller in the process has its body in memory, and one allocation is enough.
 	if n := r.ContentLength; n > 0 && n <= maxBody {
 		body := make([]byte, n)
 		_, err := io.ReadFull(r.Body, body)

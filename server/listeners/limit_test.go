@@ -1,4 +1,4 @@
-package server
+package listeners
 
 import (
 	"io"
@@ -31,7 +31,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLimitListener(inner, 3, 2)
+	l := Limit(inner, nil, 3, 2)
 	ended := make(chan struct{})
 	accepted := make(chan net.Conn, 10)
 	go func() {
