@@ -68,8 +68,8 @@ func (e Endpoint) Signing(at time.Time) (keys []webhooks.Secret) {
 	return keys
 }
 
-// signing returns the endpoint with the secrets that sign at the time, without their ends: whoever
-// opens its destination needs no clock.
+// signing returns the endpoint with the secrets that sign at the time, without their ends: opening its
+// destination needs no clock.
 func (e Endpoint) signing(at time.Time) Endpoint {
 	keys := e.Signing(at)
 	e.Secrets = make([]Secret, len(keys))
