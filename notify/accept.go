@@ -20,13 +20,13 @@ const blockedPause = time.Second
 // of these deliveries is stored: it will be attempted, or has ended as DELIVERED, SKIPPED or
 // MISSED. A repeat changes nothing.
 func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
-	all, err := d.cfg.Endpoints.recent(ctx)
+	v, err := d.cfg.Endpoints.recent(ctx)
 	if err != nil {
 		return err
 	}
 
 	var wanting []Endpoint
-	for _, e := range all {
+	for _, e := range v.all {
 		if e.wants(n) {
 			wanting = append(wanting, e)
 		}
@@ -76,8 +76,8 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 // accept stores the delivery of a notification for one endpoint. If the endpoint has a free place,
 // accept makes the first attempt.
 func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blocked bool) error {
-	now := time.Now()
-	delivery := Delivery{Notification: n, Endpoint: e.ID, Status: Pending, NextTry: now}
+	now := d.clock.Now()
+	delivery := Delivery{Notification: n, Endpoint: e.ID, Status: Pending, NextTry: now, generation: e.generation}
 
 	if e.Status == Disabled {
 		// Recorded all the same, so that a person can send it after the endpoint is enabled.
@@ -139,7 +139,7 @@ func (d *Deliveries) lookAt(endpoint string, at time.Time) {
 func (d *Deliveries) storeThenTry(ctx context.Context, l *lane, delivery Delivery) error {
 	// The delivery is due when the lease ends: if this worker dies, another worker repeats the
 	// attempt then.
-	delivery.Attempts, delivery.NextTry = 1, time.Now().Add(d.cfg.lease())
+	delivery.Attempts, delivery.NextTry = 1, d.clock.Now().Add(d.cfg.lease())
 
 	created, err := d.records.create(ctx, &delivery)
 	// Not created: another worker has the record, and makes its attempts.
@@ -183,7 +183,7 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 	d.setSlow(l, true)
 	d.mu.Unlock()
 
-	delivery.NextTry = time.Now().Add(d.cfg.lease())
+	delivery.NextTry = d.clock.Now().Add(d.cfg.lease())
 	created, err := d.records.create(ctx, &delivery)
 
 	go func() {
@@ -201,11 +201,11 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 
 // storeFirst stores a delivery whose first attempt has ended.
 func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery, o outcome) error {
-	if o.stopped {
+	if o.void {
 		return errStopped // the stream hands the notification over again
 	}
 
-	delivery = d.after(delivery, o, time.Now())
+	delivery = d.after(delivery, o, d.clock.Now())
 
 	created, err := d.records.create(ctx, &delivery)
 	// Also if the write has failed: the attempt has shown the state of the endpoint.
@@ -215,11 +215,11 @@ func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery,
 		return err
 	}
 
-	if created {
+	if created && o.reason == "" {
 		d.attempted(delivery, o.took)
 	}
 
 	return nil
 }
 
-var errStopped = errors.New("the worker stopped during the first attempt")
+var errStopped = errors.New("the worker stopped, or could not read the endpoints, during the first attempt")

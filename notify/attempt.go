@@ -14,9 +14,13 @@ type outcome struct {
 	answer Answer
 	err    error
 	took   time.Duration
-	// stopped says that the attempt failed because the worker stops. Such an attempt does not
-	// count.
-	stopped bool
+	// endpoint is what the attempt was made to.
+	endpoint Endpoint
+	// void says that the attempt failed because the worker stops, or that it was not made because the
+	// endpoints could not be read. Such an attempt does not count.
+	void bool
+	// reason says why no attempt was made, and that the delivery ends as MISSED.
+	reason string
 }
 
 // acquire takes a place for an attempt. It reports false if no attempt may begin now. If the
@@ -60,7 +64,7 @@ func (d *Deliveries) release(l *lane, id string) {
 	}
 	d.pump(l)
 
-	if len(l.ready) == 0 && !l.nextLook.After(time.Now()) {
+	if len(l.ready) == 0 && !l.nextLook.After(d.clock.Now()) {
 		d.nudge()
 	}
 	d.work.Done()
@@ -73,28 +77,42 @@ func (d *Deliveries) setSlow(l *lane, slow bool) {
 	}
 }
 
-// try makes one attempt. Its context has the values of ctx, and ends with d.attempts and not with
-// ctx.
+// try makes one attempt, to the endpoint as it is now. Its context has the values of ctx, and ends with
+// d.attempts and not with ctx.
 func (d *Deliveries) try(ctx context.Context, l *lane, delivery Delivery) (o outcome) {
 	d.mu.Lock()
-	endpoint, attempts := l.endpoint, d.attempts
-	destination, err := l.open(d.cfg.Open, time.Now())
+	attempts := d.attempts
 	d.mu.Unlock()
-
-	if err != nil {
-		return outcome{err: fmt.Errorf("open the destination: %w", err)}
-	}
-
-	m, err := newMessage(delivery.Notification, endpoint, delivery.Attempts)
-	if err != nil {
-		return outcome{err: err}
-	}
 
 	// The attempt does not end with ctx: after a stop, attempts may go on for DrainTimeout, and
 	// then d.attempts ends.
 	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Timeout)
 	defer cancel()
 	defer context.AfterFunc(attempts, cancel)()
+
+	endpoint, reason, err := d.endpointOf(timed, delivery)
+	if err != nil || reason != "" {
+		return outcome{err: err, void: err != nil, reason: reason}
+	}
+	o.endpoint = endpoint
+
+	d.mu.Lock()
+	if l.endpoint.version() != endpoint.version() {
+		l.use(endpoint, d.workers, d.clock.Now())
+	}
+	destination, err := l.open(endpoint, d.cfg.Open, d.clock.Now())
+	d.mu.Unlock()
+
+	if err != nil {
+		o.err = fmt.Errorf("open the destination: %w", err)
+		return o
+	}
+
+	m, err := newMessage(delivery.Notification, endpoint, delivery.Attempts)
+	if err != nil {
+		o.err = err
+		return o
+	}
 
 	timed, end := d.cfg.Events.Attempting(timed, delivery)
 
@@ -106,15 +124,41 @@ func (d *Deliveries) try(ctx context.Context, l *lane, delivery Delivery) (o out
 	o.took = time.Since(began)
 	end(o.answer, o.err)
 
-	o.stopped = o.err != nil && attempts.Err() != nil
+	o.void = o.err != nil && attempts.Err() != nil
 	// Before anything is stored or logged, because a far side may return the headers that it got.
 	o.answer.Text, o.err = redact(endpoint, o.answer.Text), redactError(endpoint, o.err)
 
 	return o
 }
 
+// endpointOf returns the endpoint that the delivery is for, as it was at most refreshEvery ago, or why
+// nothing may be sent to it.
+func (d *Deliveries) endpointOf(ctx context.Context, delivery Delivery) (e Endpoint, reason string, err error) {
+	e, found, err := d.cfg.Endpoints.present(ctx, delivery.Endpoint)
+	switch {
+	case err != nil:
+		return e, "", err
+	case !found:
+		reason = reasonRemoved
+	// It may be another receiver than the endpoint that had this id before.
+	case !e.owns(delivery):
+		reason = reasonReplaced
+	case e.Status == Disabled:
+		reason = reasonDisabled
+	}
+
+	return e, reason, nil
+}
+
 // after returns the delivery with the outcome of its attempt.
 func (d *Deliveries) after(delivery Delivery, o outcome, now time.Time) Delivery {
+	if o.reason != "" {
+		delivery.Attempts--
+		return delivery.missed(o.reason)
+	}
+	// Another one than in the record if the endpoint was created again: see Endpoint.owns.
+	delivery.generation = o.endpoint.generation
+
 	delivery.TriedAt, delivery.Answer, delivery.Response, delivery.Error = now.UTC(), o.answer.Status, o.answer.Text, ""
 	delivery.NextTry = time.Time{}
 
@@ -146,19 +190,19 @@ func (d *Deliveries) after(delivery Delivery, o outcome, now time.Time) Delivery
 func (d *Deliveries) finish(ctx context.Context, l *lane, delivery *Delivery, o outcome) (stored bool) {
 	d.learn(ctx, l, o)
 
-	if o.stopped {
+	if o.void {
 		return false // the delivery is due again when its lease ends
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
 	defer cancel()
 
-	stored, err := d.records.store(ctx, delivery, d.after(*delivery, o, time.Now()))
+	stored, err := d.records.store(ctx, delivery, d.after(*delivery, o, d.clock.Now()))
 	if err != nil {
 		d.cfg.Log.Warn("the outcome of a delivery was not stored; it will be tried again", "delivery", delivery.ID(), "err", err)
 	}
 
-	if stored {
+	if stored && o.reason == "" {
 		d.attempted(*delivery, o.took)
 	}
 
@@ -176,13 +220,20 @@ func (d *Deliveries) attempted(delivery Delivery, took time.Duration) {
 
 // learn updates the state of the endpoint after an attempt.
 func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
-	if o.stopped || errors.Is(o.err, ErrSkipped) || errors.Is(o.err, ErrRecipient) {
+	if o.void || o.reason != "" || errors.Is(o.err, ErrSkipped) || errors.Is(o.err, ErrRecipient) {
 		return
 	}
 
-	now := time.Now()
+	now := d.clock.Now()
 	d.mu.Lock()
-	id, failing := l.endpoint.ID, l.failing
+	e := l.endpoint
+	// The attempt was made to what the endpoint was before a change.
+	if e.version() != o.endpoint.version() {
+		d.mu.Unlock()
+		return
+	}
+
+	failing := l.failing
 	// Set before the write, so that attempts that end at the same moment do not write the same
 	// change.
 	l.failing = o.err != nil
@@ -194,19 +245,19 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 	} else {
 		news = l.circuit.failed(now, pauseOf(o.err))
 	}
-	since, circuit := l.endpoint.FailingSince, l.circuit
+	circuit := l.circuit
 	d.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
 	defer cancel()
 
-	err := d.noteHealth(ctx, id, since, failing, o, now)
+	err := d.noteHealth(ctx, e, failing, o, now)
 	if news {
-		err = errors.Join(err, d.cfg.Endpoints.noteOpen(ctx, id, circuit))
+		err = errors.Join(err, d.cfg.Endpoints.noteOpen(ctx, e, circuit))
 	}
 
 	if err != nil {
-		d.cfg.Log.Warn("the state of an endpoint was not stored", "endpoint", id, "err", err)
+		d.cfg.Log.Warn("the state of an endpoint was not stored", "endpoint", e.ID, "err", err)
 
 		d.mu.Lock()
 		l.failing = failing // the next attempt stores it
@@ -214,9 +265,9 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 	}
 }
 
-// noteHealth stores the first failure after a success and the first success after a failure. It
-// disables an endpoint that has failed for DisableAfter or is gone.
-func (d *Deliveries) noteHealth(ctx context.Context, id string, since time.Time, failing bool, o outcome, now time.Time) (err error) {
+// noteHealth stores the first failure after a success, now and then a later one, and the first success
+// after a failure. It disables an endpoint that has failed for DisableAfter or is gone.
+func (d *Deliveries) noteHealth(ctx context.Context, e Endpoint, failing bool, o outcome, now time.Time) (err error) {
 	var (
 		reason   string
 		disabled bool
@@ -224,25 +275,26 @@ func (d *Deliveries) noteHealth(ctx context.Context, id string, since time.Time,
 
 	switch {
 	case o.err == nil && failing:
-		return d.cfg.Endpoints.noteSuccess(ctx, id)
+		return d.cfg.Endpoints.noteSuccess(ctx, e)
 	case o.err == nil:
 		return nil
 	// 410 means that the endpoint wants no more messages, so no schedule applies.
 	case errors.Is(o.err, ErrGone):
 		reason = "answered that it is gone"
-		disabled, err = d.cfg.Endpoints.disableNow(ctx, id, reason, now)
-	// Only the first failure is written: an endpoint that fails for days costs one write.
-	case since.IsZero() && !failing:
-		return d.cfg.Endpoints.noteFailure(ctx, id, now)
-	case !since.IsZero() && now.Sub(since) >= d.cfg.DisableAfter:
+		disabled, err = d.cfg.Endpoints.disableNow(ctx, e, reason, now)
+	// This worker has stored the first failure, and not read it yet.
+	case e.FailingSince.IsZero() && failing:
+		return nil
+	default:
 		reason = fmt.Sprintf("failed for %s without a success", d.cfg.DisableAfter)
-		// The update's condition compares the stored time: another worker may have had a success.
-		disabled, err = d.cfg.Endpoints.disableFailing(ctx, id, reason, now.Add(-d.cfg.DisableAfter), now)
+		if next, write := e.failing(now, d.cfg.DisableAfter, d.cfg.silence()); write {
+			disabled, err = d.cfg.Endpoints.noteFailure(ctx, e, next, d.cfg.DisableAfter, reason)
+		}
 	}
 
 	if disabled {
-		d.cfg.Log.Warn("an endpoint was disabled; `ratchet endpoints enable` enables it", "endpoint", id, "reason", reason)
-		d.cfg.Events.Disabled(id, reason)
+		d.cfg.Log.Warn("an endpoint was disabled; `ratchet endpoints enable` enables it", "endpoint", e.ID, "reason", reason)
+		d.cfg.Events.Disabled(e.ID, reason)
 	}
 
 	return err

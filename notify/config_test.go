@@ -125,7 +125,7 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 		})
 		defer h.run(d)()
 
-		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1)) // the endpoint's failure
+		h.transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem").Next(1)) // the endpoint's failure
 		h.accept(d, notice("o-1", 2, "SHIPPED"))
 		synctest.Wait()
 
@@ -134,7 +134,7 @@ func TestAWorkerSaysWhatItCouldNotStore(t *testing.T) {
 		}
 		log.Reset()
 
-		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem").From(2).Next(2)) // after the delivery was taken
+		h.transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem").From(2).Next(2)) // after the delivery was taken
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 
@@ -187,7 +187,7 @@ func TestAnEndpointThatCouldNotBeDisabledIsLogged(t *testing.T) {
 		var log logged
 		d := h.worker(func(c *notify.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 		defer h.run(d)()
-		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
+		h.transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem").Next(1))
 		h.accept(d, notice("o-1", 2, "SHIPPED"))
 		synctest.Wait()
 

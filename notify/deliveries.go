@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
+
+	"ratchet/internal/dynamo"
 )
 
 // firstTry is how long Accept waits for the end of the first attempt. After that it stores the
@@ -29,8 +32,8 @@ type Config struct {
 	Schedule Schedule
 	// Timeout bounds one attempt. Default 20 s.
 	Timeout time.Duration
-	// DisableAfter is how long an endpoint may fail without a success before it is disabled.
-	// Default 120 h.
+	// DisableAfter is how long an endpoint may fail without a success before it is disabled. Time
+	// counts if it has attempts: at least one a day, or as often as the Schedule says. Default 120 h.
 	DisableAfter time.Duration
 	// LookEvery is how often an idle queue is read, to find deliveries that other workers have left
 	// behind. Default 15 s.
@@ -70,6 +73,12 @@ const (
 	// maxStoreTimeout bounds the write of an outcome.
 	maxStoreTimeout = 10 * time.Second
 )
+
+// silence is the longest time between two attempts at a failing endpoint that counts as a failure.
+func (c Config) silence() time.Duration {
+	longest := slices.Max(c.Schedule)
+	return max(maxSilence, longest+longest/5+c.lease())
+}
 
 func (c Config) storeTimeout() time.Duration { return min(c.Timeout, maxStoreTimeout) }
 
@@ -133,12 +142,14 @@ func (c Config) lease() time.Duration { return c.Timeout + 2*c.storeTimeout() + 
 // use, unless Run was called.
 type Deliveries struct {
 	cfg     Config
+	clock   *dynamo.Clock // the service's, which every worker has
 	records records
 
 	wake chan struct{}  // has room for one
 	work sync.WaitGroup // attempts and looks
 
 	presence presence
+	former   map[former]time.Time // when to look for their deliveries next; only Run uses it
 
 	mu       sync.Mutex // guards the fields below, and the lanes
 	lanes    map[string]*lane
@@ -156,7 +167,8 @@ func New(cfg Config) (*Deliveries, error) {
 
 	return &Deliveries{
 		cfg:     cfg,
-		records: records{cfg.DynamoDB, cfg.Table},
+		clock:   cfg.Endpoints.clock,
+		records: records{cfg.DynamoDB, cfg.Table, cfg.Endpoints.clock},
 		wake:    make(chan struct{}, 1),
 		lanes:   map[string]*lane{},
 		free:    places{quick: cfg.places, slow: cfg.places},
@@ -164,6 +176,7 @@ func New(cfg Config) (*Deliveries, error) {
 		workers: 1,
 
 		presence: newPresence(),
+		former:   map[former]time.Time{},
 	}, nil
 }
 
@@ -175,7 +188,7 @@ func (d *Deliveries) lane(e Endpoint) *lane {
 		l = &lane{busy: map[string]bool{}}
 		d.lanes[e.ID] = l
 	}
-	l.use(e, d.workers, time.Now())
+	l.use(e, d.workers, d.clock.Now())
 
 	return l
 }

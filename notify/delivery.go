@@ -50,19 +50,26 @@ type Delivery struct {
 	// Redeliveries counts how often the delivery was sent again on request.
 	Redeliveries int `json:"redeliveries,omitempty"`
 
-	version int64  // counts the writes of the record
-	call    string // names the newest write
+	generation string // of the endpoint
+	version    int64  // counts the writes of the record
+	call       string // names the newest write
 }
 
-// ID names the delivery: orderId/incarnation/transitionId/endpoint.
+// ID names the delivery: orderId/incarnation/transitionId/endpoint. A replay or another group has
+// a delivery of its own, whose id ends with a slash and the end of its key.
 func (d Delivery) ID() string {
-	return fmt.Sprintf("%s/%s/%d/%s", d.OrderID, d.Incarnation, d.TransitionID, d.Endpoint)
+	id := fmt.Sprintf("%s/%s/%d/%s", d.OrderID, d.Incarnation, d.TransitionID, d.Endpoint)
+	if again := d.repeat(); again != "" {
+		id += "/" + again
+	}
+
+	return id
 }
 
 // ended reports whether no further attempt is made.
 func (d Delivery) ended() bool { return d.Status != Pending }
 
-var deliveryIDRule = regexp.MustCompile(`^([^/]{1,128})/([0-9a-v]{1,13})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})$`)
+var deliveryIDRule = regexp.MustCompile(`^([^/]{1,128})/([0-9a-v]{1,13})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})(?:/(.+))?$`)
 
 // parseID returns the key of the delivery that an id names.
 func parseID(id string) (dynamo.Item, error) {
@@ -76,7 +83,7 @@ func parseID(id string) (dynamo.Item, error) {
 		return nil, fmt.Errorf("%w: delivery %q: the transition is too large", ErrInvalid, id)
 	}
 
-	return deliveryItemKey(parts[1], parts[4], transitions.Incarnation(parts[2]), n), nil
+	return deliveryItemKey(parts[1], parts[4], transitions.Incarnation(parts[2]), n, parts[5]), nil
 }
 
 // Attributes of a delivery's item.
@@ -104,6 +111,7 @@ const (
 	deliveryRedeliveries = "redeliveries"
 	deliveryVersion      = "version"
 	deliveryCall         = "call"
+	deliveryGeneration   = "generation"
 
 	// The key of the index. Only deliveries that are PENDING or MISSED have it.
 	deliveryQueue = "queue"
@@ -114,7 +122,8 @@ const (
 	// queueIndex is the index of the queues.
 	queueIndex = "queue"
 
-	// retention is how long a record is kept after its last write.
+	// retention is how long a record is kept after the delivery has ended. While a delivery is PENDING,
+	// its record does not expire.
 	retention = 30 * 24 * time.Hour
 	// queueShards spreads the writes of an endpoint's queue over partitions.
 	queueShards = 4
@@ -138,21 +147,19 @@ func DeliveryTableInput(name string) *dynamodb.CreateTableInput {
 	return in
 }
 
-func deliveryItemKey(order, endpoint string, life transitions.Incarnation, transition int64) dynamo.Item {
-	return dynamo.Item{
-		deliveryOrder: dynamo.S(order),
-		deliveryName:  dynamo.S(fmt.Sprintf("%s#%s#%019d", endpoint, life, transition)),
+// deliveryItemKey returns the key of a delivery's item. A replay or another group has an item of its
+// own for the same transition: again is the end of its key.
+func deliveryItemKey(order, endpoint string, life transitions.Incarnation, transition int64, again string) dynamo.Item {
+	name := fmt.Sprintf("%s#%s#%019d", endpoint, life, transition)
+	if again != "" {
+		name += "#" + again
 	}
+
+	return dynamo.Item{deliveryOrder: dynamo.S(order), deliveryName: dynamo.S(name)}
 }
 
 func (d Delivery) itemKey() dynamo.Item {
-	key := deliveryItemKey(string(d.OrderID), d.Endpoint, d.Incarnation, int64(d.TransitionID))
-	// A replay or another group gets an item of its own for the same transition.
-	if again := d.repeat(); again != "" {
-		key[deliveryName] = dynamo.S(dynamo.Text(key, deliveryName) + "#" + again)
-	}
-
-	return key
+	return deliveryItemKey(string(d.OrderID), d.Endpoint, d.Incarnation, int64(d.TransitionID), d.repeat())
 }
 
 // queue returns the name of the delivery's queue: an endpoint has queues for PENDING and for MISSED
@@ -184,20 +191,18 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 	item := d.itemKey()
 	// The transition's time is stored in nanoseconds, so that every attempt sends the same time.
 	maps.Copy(item, dynamo.Item{
-		deliveryKeyAttribute:    dynamo.S(d.Key),
-		deliveryEndpoint:        dynamo.S(d.Endpoint),
-		deliveryTransition:      dynamo.N(int64(d.TransitionID)),
-		deliveryIncarnation:     dynamo.S(string(d.Incarnation)),
-		deliveryState:           dynamo.S(string(d.State)),
-		deliveryEvent:           dynamo.S(string(d.Event)),
-		deliveryFrom:            dynamo.S(string(d.From)),
-		deliveryAt:              dynamo.N(d.At.UnixNano()),
-		deliveryStatus:          dynamo.S(string(d.Status)),
-		deliveryAttempts:        dynamo.N(int64(d.Attempts)),
-		deliveryCreated:         dynamo.Millis(d.CreatedAt),
-		deliveryVersion:         dynamo.N(d.version),
-		deliveryCall:            dynamo.S(d.call),
-		DeliveryExpiryAttribute: dynamo.Seconds(now.Add(retention)),
+		deliveryKeyAttribute: dynamo.S(d.Key),
+		deliveryEndpoint:     dynamo.S(d.Endpoint),
+		deliveryTransition:   dynamo.N(int64(d.TransitionID)),
+		deliveryIncarnation:  dynamo.S(string(d.Incarnation)),
+		deliveryState:        dynamo.S(string(d.State)),
+		deliveryEvent:        dynamo.S(string(d.Event)),
+		deliveryFrom:         dynamo.S(string(d.From)),
+		deliveryAt:           dynamo.N(d.At.UnixNano()),
+		deliveryAttempts:     dynamo.N(int64(d.Attempts)),
+		deliveryCreated:      dynamo.Millis(d.CreatedAt),
+		deliveryVersion:      dynamo.N(d.version),
+		deliveryCall:         dynamo.S(d.call),
 	})
 
 	if len(d.Attributes) > 0 {
@@ -216,14 +221,18 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 		item[deliveryCause] = dynamo.S(string(text))
 	}
 
-	maps.Copy(item, d.outcome())
+	maps.Copy(item, d.outcome(now))
 
 	return item
 }
 
-// outcome returns the attributes that only some deliveries have.
-func (d Delivery) outcome() dynamo.Item {
-	item := dynamo.Item{}
+// outcome returns the attributes that an attempt changes.
+func (d Delivery) outcome(now time.Time) dynamo.Item {
+	item := dynamo.Item{deliveryStatus: dynamo.S(string(d.Status)), deliveryGeneration: dynamo.S(d.generation)}
+	if d.ended() {
+		item[DeliveryExpiryAttribute] = dynamo.Seconds(now.Add(retention))
+	}
+
 	if d.Status == Pending || d.Status == Missed {
 		// Only these deliveries are in the index; the others cost it nothing.
 		item[deliveryQueue], item[deliveryDue] = dynamo.S(d.queue()), dynamo.Millis(d.queuedAt())
@@ -269,6 +278,7 @@ func decodeDelivery(item dynamo.Item) Delivery {
 		CreatedAt:    dynamo.Time(item, deliveryCreated),
 		TriedAt:      dynamo.Time(item, deliveryTried),
 		Redeliveries: int(dynamo.Number(item, deliveryRedeliveries)),
+		generation:   dynamo.Text(item, deliveryGeneration),
 		version:      dynamo.Number(item, deliveryVersion),
 		call:         dynamo.Text(item, deliveryCall),
 	}
@@ -293,7 +303,8 @@ func decodeDelivery(item dynamo.Item) Delivery {
 }
 
 // isExpired reports whether the item's time to live is over. DynamoDB may keep such an item for
-// days.
+// days. A PENDING delivery has no such time.
 func isExpired(item dynamo.Item, now time.Time) bool {
-	return dynamo.Number(item, DeliveryExpiryAttribute) <= now.Unix()
+	end := dynamo.Number(item, DeliveryExpiryAttribute)
+	return end != 0 && end <= now.Unix()
 }

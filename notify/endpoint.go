@@ -29,6 +29,7 @@ type Endpoint struct {
 	DisabledAt time.Time `json:"disabledAt,omitzero"`
 	// FailingSince is the first failure after the last success, zero if the last attempt succeeded.
 	FailingSince time.Time `json:"failingSince,omitzero"`
+	health       health
 	// OpenUntil is the end of the newest pause in which no worker tries the endpoint, because it
 	// failed several times in a row or asked for a pause. Zero after a success.
 	OpenUntil time.Time `json:"openUntil,omitzero"`
@@ -41,6 +42,10 @@ type Endpoint struct {
 	Configured bool `json:"configured,omitempty"`
 
 	opened int // circuit.opened of the worker that has set OpenUntil
+
+	// generation names one creation of the endpoint, and never comes again: an endpoint that is created
+	// under the id of a removed one has another. Deliveries have it, too.
+	generation string
 
 	// Secrets sign messages to webhooks, the newest first.
 	Secrets []Secret `json:"-"`
@@ -61,6 +66,37 @@ func (e Endpoint) Signing(at time.Time) (keys []webhooks.Secret) {
 	}
 
 	return keys
+}
+
+// signing returns the endpoint with the secrets that sign at the time, without their ends: opening its
+// destination needs no clock.
+func (e Endpoint) signing(at time.Time) Endpoint {
+	keys := e.Signing(at)
+	e.Secrets = make([]Secret, len(keys))
+
+	for i, key := range keys {
+		e.Secrets[i].Key = key
+	}
+
+	return e
+}
+
+// configuredGeneration is the generation of all endpoints of the configuration: whatever the
+// configuration says now, it is the same endpoint.
+const configuredGeneration = "configured"
+
+// version names the settings and secrets of an endpoint. It never comes again.
+type version struct {
+	generation string
+	revision   int64
+}
+
+func (e Endpoint) version() version { return version{e.generation, e.Revision} }
+
+// owns reports whether the delivery is for this endpoint. A delivery of an endpoint that had the id
+// before is not, unless it was stored by a worker that had not heard of the new endpoint yet.
+func (e Endpoint) owns(d Delivery) bool {
+	return d.generation == e.generation || e.wants(d.Notification)
 }
 
 // wants reports whether the endpoint gets the notification. An endpoint gets nothing that

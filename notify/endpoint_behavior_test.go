@@ -341,7 +341,7 @@ func TestAFailureThatWasNotStoredIsStoredLater(t *testing.T) {
 		})
 		defer h.run(d)()
 
-		lost := h.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
+		lost := h.transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem").Next(1))
 		h.accept(d, notice("o-1", 2, "SHIPPED"))
 
 		if lost.Strikes() != 1 {

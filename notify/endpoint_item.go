@@ -3,6 +3,7 @@ package notify
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -27,6 +28,15 @@ const (
 	endpointUpdated  = "updatedAt"
 	endpointRevision = "revision"
 	endpointCall     = "call" // the call id of the newest edit
+
+	endpointGeneration = "generation"
+	endpointStatusCall = "statusCall" // the call id of the newest change of the status
+	endpointFailedAt   = "failedAt"
+	endpointFailedFor  = "failedFor" // in milliseconds
+	// endpointRemoved is when the endpoint was removed. Such an item has no settings.
+	endpointRemoved = "removedAt"
+	// endpointClaimed is until when a worker has the endpoint in its configuration.
+	endpointClaimed = "configuredUntil"
 
 	secretKey   = "key"
 	secretUntil = "until"
@@ -82,6 +92,8 @@ func encodeEndpoint(e Endpoint) (dynamo.Item, error) {
 		endpointCreated:  dynamo.Millis(e.CreatedAt),
 		endpointUpdated:  dynamo.Millis(e.UpdatedAt),
 		endpointRevision: dynamo.N(e.Revision),
+
+		endpointGeneration: dynamo.S(e.generation),
 	}, nil
 }
 
@@ -98,6 +110,12 @@ func decodeEndpoint(item dynamo.Item) (Endpoint, error) {
 		CreatedAt:    dynamo.Time(item, endpointCreated),
 		UpdatedAt:    dynamo.Time(item, endpointUpdated),
 		Revision:     dynamo.Number(item, endpointRevision),
+
+		generation: dynamo.Text(item, endpointGeneration),
+		health: health{
+			failedAt:  dynamo.Time(item, endpointFailedAt),
+			failedFor: time.Duration(dynamo.Number(item, endpointFailedFor)) * time.Millisecond,
+		},
 	}
 	if e.Status == "" {
 		e.Status = Active

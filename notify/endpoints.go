@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -87,12 +86,11 @@ type EndpointsConfig struct {
 // Endpoints stores and lists the endpoints of a table and of the configuration. It is safe for
 // concurrent use.
 type Endpoints struct {
-	cfg EndpointsConfig
+	cfg   EndpointsConfig
+	clock *dynamo.Clock
 
-	mu     sync.Mutex // guards the fields below
-	known  []Endpoint
-	beats  map[string]int64 // of workers, by their ids
-	readAt time.Time
+	mu    sync.Mutex // guards known
+	known view
 }
 
 // NewEndpoints returns Endpoints. The error names every field that breaks a rule.
@@ -112,107 +110,34 @@ func NewEndpoints(cfg EndpointsConfig) (*Endpoints, error) {
 
 	cfg.Configured = slices.Clone(cfg.Configured)
 	for i, e := range cfg.Configured {
-		e.Settings, e.Configured = e.withDefaults(), true
+		e.Settings, e.Configured, e.generation = e.withDefaults(), true, configuredGeneration
 		if err := errors.Join(checkID(e.ID), e.check()); err != nil {
 			faults = append(faults, fmt.Errorf("EndpointsConfig.Configured[%d]: %w", i, err))
 		}
 		cfg.Configured[i] = e
 	}
 
-	return &Endpoints{cfg: cfg}, errors.Join(faults...)
-}
-
-// List returns all endpoints by their ids, the configured endpoints first. It reads the whole table,
-// which has at most maxEndpoints items.
-func (s *Endpoints) List(ctx context.Context) ([]Endpoint, error) {
-	all, _, err := s.read(ctx)
-	return all, err
-}
-
-// read returns all endpoints, and the beats of the workers by the workers' ids.
-func (s *Endpoints) read(ctx context.Context) (all []Endpoint, beats map[string]int64, err error) {
-	stored := map[string]Endpoint{}
-	beats = map[string]int64{}
-	pages := dynamodb.NewScanPaginator(s.cfg.DynamoDB, &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true)})
-
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, nil, fmt.Errorf("list endpoints: %w", err)
-		}
-
-		for _, item := range page.Items {
-			// The workers' items are in the same table, so one scan finds both.
-			if isWorker(item) {
-				beats[dynamo.Text(item, endpointKey)] = dynamo.Number(item, workerBeat)
-				continue
-			}
-
-			e, err := decodeEndpoint(item)
-			if err != nil {
-				return nil, nil, err
-			}
-			stored[e.ID] = e
-		}
-	}
-
-	for _, e := range s.cfg.Configured {
-		all = append(all, e.withStatusOf(stored[e.ID]))
-		// A configured endpoint replaces an endpoint that was stored under the same id before.
-		delete(stored, e.ID)
-	}
-
-	first := len(all)
-	for _, e := range stored {
-		if e.Destination != "" { // without a destination it is the status of a formerly configured endpoint
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all[first:], func(a, b Endpoint) int { return cmp.Compare(a.ID, b.ID) })
-
-	return all, beats, nil
-}
-
-// withStatusOf returns a configured endpoint with the status that its item says.
-func (e Endpoint) withStatusOf(item Endpoint) Endpoint {
-	e.Status, e.Reason, e.DisabledAt, e.FailingSince = cmp.Or(item.Status, Active), item.Reason, item.DisabledAt, item.FailingSince
-	e.OpenUntil, e.opened = item.OpenUntil, item.opened
-
-	return e
-}
-
-// recent returns the endpoints as they were at most refreshEvery ago.
-func (s *Endpoints) recent(ctx context.Context) ([]Endpoint, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	// Under the lock, so that callers at the same moment share one scan.
-	if now := time.Now(); s.readAt.IsZero() || now.Sub(s.readAt) >= refreshEvery {
-		all, beats, err := s.read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		s.known, s.beats, s.readAt = all, beats, now
-	}
-
-	return s.known, nil
-}
-
-// forget makes the next call of recent read the table.
-func (s *Endpoints) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	s.readAt = time.Time{}
+	return &Endpoints{cfg: cfg, clock: &dynamo.Clock{}}, errors.Join(faults...)
 }
 
 // Get returns an endpoint, or ErrNotFound.
 func (s *Endpoints) Get(ctx context.Context, id string) (Endpoint, error) {
+	e, err := s.receiver(ctx, id)
+	if err == nil && e.Destination == "" {
+		return Endpoint{}, fmt.Errorf("endpoint %s: %w", id, ErrNotFound)
+	}
+
+	return e, err
+}
+
+// receiver is Get that also returns an endpoint of another worker's configuration, without its
+// settings.
+func (s *Endpoints) receiver(ctx context.Context, id string) (Endpoint, error) {
 	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &s.cfg.Table,
 		Key:            endpointItemKey(id),
 		ConsistentRead: aws.Bool(true),
-	})
+	}, s.clock.Listen)
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("get endpoint %s: %w", id, err)
 	}
@@ -222,12 +147,14 @@ func (s *Endpoints) Get(ctx context.Context, id string) (Endpoint, error) {
 		return Endpoint{}, err
 	}
 
-	if configured, ok := s.configured(id); ok {
+	configured, ok := s.configured(id)
+	switch {
+	case ok:
 		return configured.withStatusOf(e), nil
-	}
-
-	if e.Destination == "" {
+	case e.Destination == "" && !dynamo.Time(out.Item, endpointClaimed).After(s.clock.Now()):
 		return Endpoint{}, fmt.Errorf("endpoint %s: %w", id, ErrNotFound)
+	case e.Destination == "":
+		e.generation = configuredGeneration
 	}
 
 	return e, nil
@@ -249,15 +176,14 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 		key = webhooks.NewSecret()
 	}
 
-	now := time.Now().UTC()
 	e := Endpoint{
-		ID:        id,
-		Settings:  settings.withDefaults(),
-		Status:    Active,
-		CreatedAt: now,
-		UpdatedAt: now,
-		Revision:  1,
-		Secrets:   []Secret{{Key: key}},
+		ID:       id,
+		Settings: settings.withDefaults(),
+		Status:   Active,
+		Revision: 1,
+		Secrets:  []Secret{{Key: key}},
+
+		generation: rand.Text(),
 	}
 
 	if err := s.check(e); err != nil {
@@ -270,41 +196,61 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 		return Endpoint{}, fmt.Errorf("create endpoint %s: %w", id, ErrExists)
 	}
 
-	all, err := s.List(ctx)
+	// The read also tells the service's time, which the endpoint begins at: the time of a transition is
+	// compared with it.
+	v, err := s.read(ctx)
 	switch {
 	case err != nil:
 		return Endpoint{}, err
-	case len(all) >= maxEndpoints:
+	case len(v.all) >= maxEndpoints:
 		return Endpoint{}, fmt.Errorf("create endpoint %s: %w: at most %d", id, ErrTooMany, maxEndpoints)
+	case len(v.former) >= maxEndpoints:
+		return Endpoint{}, fmt.Errorf("create endpoint %s: %w: %d were removed within %s", id, ErrTooMany, len(v.former), formerFor)
 	}
+	e.CreatedAt = s.clock.Now().UTC()
+	e.UpdatedAt = e.CreatedAt
 
+	return s.create(ctx, e)
+}
+
+// create writes the item of a new endpoint, unless the id is taken.
+func (s *Endpoints) create(ctx context.Context, e Endpoint) (Endpoint, error) {
 	item, err := encodeEndpoint(e)
 	if err != nil {
 		return Endpoint{}, err
 	}
 
-	_, err = s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                           &s.cfg.Table,
-		Item:                                item,
-		ConditionExpression:                 aws.String("attribute_not_exists(" + endpointSettings + ")"),
+	in := &dynamodb.PutItemInput{
+		TableName: &s.cfg.Table,
+		Item:      item,
+		// The second part: an earlier attempt of this call may have created the endpoint, and another
+		// caller may have removed it since.
+		ConditionExpression:                 aws.String("attribute_not_exists(#settings) AND (attribute_not_exists(#generation) OR #generation <> :generation)"),
+		ExpressionAttributeNames:            map[string]string{"#settings": endpointSettings, "#generation": endpointGeneration},
+		ExpressionAttributeValues:           dynamo.Item{":generation": item[endpointGeneration]},
 		ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-	})
-	if old, failed := dynamo.FailedCondition(err); failed {
-		// If the stored item has this secret and these settings, an earlier try of this call has
-		// written it.
-		found, _ := decodeEndpoint(old)
-		if len(found.Secrets) == 0 || !slices.Equal(found.Secrets[0].Key, key) || dynamo.Text(old, endpointSettings) != dynamo.Text(item, endpointSettings) {
-			return Endpoint{}, fmt.Errorf("create endpoint %s: %w", id, ErrExists)
-		}
-		e, err = found, nil
 	}
 
+	old, taken, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
+		_, err := s.cfg.DynamoDB.PutItem(ctx, in, dynamo.WithoutRetries, s.clock.Listen)
+		return err
+	})
 	if err != nil {
-		return Endpoint{}, fmt.Errorf("create endpoint %s: %w", id, err)
+		return Endpoint{}, fmt.Errorf("create endpoint %s: %w", e.ID, err)
 	}
 	s.forget()
 
-	return e, nil
+	if !taken || dynamo.Text(old, endpointGeneration) == e.generation {
+		return e, nil
+	}
+
+	// The stored endpoint has this secret and these settings: it is what the caller asks for.
+	found, _ := decodeEndpoint(old)
+	if len(found.Secrets) > 0 && slices.Equal(found.Secrets[0].Key, e.Secrets[0].Key) && dynamo.Text(old, endpointSettings) == dynamo.Text(item, endpointSettings) {
+		return found, nil
+	}
+
+	return Endpoint{}, fmt.Errorf("create endpoint %s: %w", e.ID, ErrExists)
 }
 
 func (s *Endpoints) check(e Endpoint) error {
@@ -344,12 +290,12 @@ func (s *Endpoints) RotateSecret(ctx context.Context, id string, key webhooks.Se
 		key = webhooks.NewSecret()
 	}
 
-	var until time.Time
-	if window > 0 {
-		until = time.Now().Add(window)
-	}
-
 	return s.edit(ctx, id, func(e *Endpoint) error {
+		var until time.Time
+		if window > 0 {
+			until = s.clock.Now().Add(window) // edit has read the endpoint, so the clock has heard
+		}
+
 		// A second rotation to the same secret would drop the former one.
 		if len(e.Secrets) == 0 || !slices.Equal(e.Secrets[0].Key, key) {
 			e.Secrets = e.rotated(key, until)
@@ -374,6 +320,7 @@ func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) erro
 			return Endpoint{}, err
 		}
 
+		before := e
 		// fn gets the endpoint as it was read in this round, so no other caller's change is lost.
 		if err := fn(&e); err != nil {
 			return Endpoint{}, err
@@ -392,17 +339,22 @@ func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) erro
 			// The status is not part of the revision: workers may disable the endpoint during an
 			// edit.
 			IfEquals(endpointRevision, dynamo.N(e.Revision)).
+			// An endpoint that was created again begins at revision 1, too.
+			IfEquals(endpointGeneration, dynamo.S(e.generation)).
 			SetValue(endpointSettings, settings).
 			SetValue(endpointHeaders, headers).
 			SetValue(endpointSecrets, encodeSecrets(e.Secrets)).
-			SetValue(endpointUpdated, dynamo.Millis(time.Now())).
+			SetValue(endpointUpdated, dynamo.Millis(s.clock.Now())).
 			SetValue(endpointRevision, dynamo.N(e.Revision+1)).
 			// If the answer is lost, the call recognizes its own edit: fn must not see it.
 			SetValue(endpointCall, dynamo.S(call))
+		if !e.sendsLike(before) {
+			removeHealth(update) // it says how the former destination answered
+		}
 
 		var item dynamo.Item
 		old, refused, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
-			out, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input(), dynamo.WithoutRetries)
+			out, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input(), dynamo.WithoutRetries, s.clock.Listen)
 			if err == nil {
 				item = out.Attributes
 			}
@@ -426,50 +378,72 @@ func (s *Endpoints) edit(ctx context.Context, id string, fn func(*Endpoint) erro
 	return Endpoint{}, fmt.Errorf("change endpoint %s: %w", id, ErrContended)
 }
 
-// update sends an update, and reports whether its condition held.
+// update sends an update of an endpoint's status, and reports whether its condition held. The update
+// has a name of its own, so that the call recognizes it after a lost answer.
 func (s *Endpoints) update(ctx context.Context, u *dynamo.Update) (Endpoint, bool, error) {
-	out, err := s.cfg.DynamoDB.UpdateItem(ctx, u.Input())
-	if _, failed := dynamo.FailedCondition(err); failed {
-		return Endpoint{}, false, nil
-	}
+	call := rand.Text()
+	u.SetValue(endpointStatusCall, dynamo.S(call))
 
-	if err != nil {
+	var item dynamo.Item
+	old, refused, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
+		out, err := s.cfg.DynamoDB.UpdateItem(ctx, u.Input(), dynamo.WithoutRetries, s.clock.Listen)
+		if err == nil {
+			item = out.Attributes
+		}
+
+		return err
+	})
+
+	switch {
+	case err != nil:
 		return Endpoint{}, false, fmt.Errorf("change an endpoint: %w", err)
+	case refused && dynamo.Text(old, endpointStatusCall) != call:
+		return Endpoint{}, false, nil
+	case refused:
+		item = old
 	}
 	s.forget()
 
-	e, err := decodeEndpoint(out.Attributes)
+	e, err := decodeEndpoint(item)
 
 	return e, true, err
 }
 
-// Remove removes an endpoint. Its PENDING deliveries are not sent any more.
+// Remove removes an endpoint. Its PENDING deliveries end as MISSED.
 func (s *Endpoints) Remove(ctx context.Context, id string) error {
 	if _, fixed := s.configured(id); fixed {
 		return fmt.Errorf("remove endpoint %s: %w", id, ErrConfigured)
 	}
 
-	attempts := dynamo.Attempts{Most: writeAttempts}
-	for {
-		// The item of a configured endpoint has no settings, so this condition keeps it.
-		_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName:           &s.cfg.Table,
-			Key:                 endpointItemKey(id),
-			ConditionExpression: aws.String("attribute_exists(" + endpointSettings + ")"),
-		}, dynamo.WithoutRetries)
-		_, missing := dynamo.FailedCondition(err)
-
-		switch {
-		// An attempt before may have removed it.
-		case err == nil, missing && attempts.Unanswered():
-			s.forget()
-			return nil
-		case missing:
-			return fmt.Errorf("remove endpoint %s: %w", id, ErrNotFound)
-		}
-
-		if err := attempts.Failed(ctx, err); err != nil {
-			return fmt.Errorf("remove endpoint %s: %w", id, err)
-		}
+	e, err := s.Get(ctx, id)
+	if err != nil {
+		return err
 	}
+
+	// The item says when the endpoint was removed, so that workers end its deliveries.
+	in := &dynamodb.PutItemInput{
+		TableName: &s.cfg.Table,
+		Item: dynamo.Item{
+			endpointKey:        dynamo.S(e.ID),
+			endpointGeneration: dynamo.S(e.generation),
+			endpointRemoved:    dynamo.Millis(s.clock.Now()),
+		},
+		// An endpoint that others create under this id meanwhile stays.
+		ConditionExpression:       aws.String("attribute_exists(#settings) AND #generation = :generation"),
+		ExpressionAttributeNames:  map[string]string{"#settings": endpointSettings, "#generation": endpointGeneration},
+		ExpressionAttributeValues: dynamo.Item{":generation": dynamo.S(e.generation)},
+	}
+
+	// If the condition refuses it, this endpoint is gone: an attempt before or another caller has removed
+	// it.
+	_, _, err = dynamo.UntilDecided(ctx, writeAttempts, func() error {
+		_, err := s.cfg.DynamoDB.PutItem(ctx, in, dynamo.WithoutRetries, s.clock.Listen)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remove endpoint %s: %w", id, err)
+	}
+	s.forget()
+
+	return nil
 }

@@ -462,7 +462,7 @@ func TestAnEditWithALostAnswerIsMadeOnce(t *testing.T) {
 			t.Errorf("%s: changed %d times, %v", about, times, err)
 		}
 
-		lose("DeleteItem")
+		lose("PutItem")
 
 		if err := h.endpoints.Remove(t.Context(), "shop"); err != nil {
 			t.Errorf("%s: remove: %v", about, err)
@@ -484,7 +484,7 @@ func TestAnEditWithoutAnAnswerIsUnknown(t *testing.T) {
 	} {
 		n := 0
 		h.transport.Before(func(c *embeddedtest.Call) error {
-			if n++; !c.Is("UpdateItem", "DeleteItem") {
+			if n++; !c.Is("UpdateItem", "PutItem") {
 				n = 0
 			} else if n > 1 {
 				return &embeddedtest.Error{Code: "AccessDeniedException"}
@@ -492,7 +492,7 @@ func TestAnEditWithoutAnAnswerIsUnknown(t *testing.T) {
 
 			return nil
 		})
-		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem", "DeleteItem").Next(1))
+		h.transport.Inject(embeddedtest.LoseRequest("UpdateItem", "PutItem").Next(1))
 
 		if err := edit(); !errors.Is(err, dynamo.ErrUnanswered) {
 			t.Errorf("%s: %v", name, err)

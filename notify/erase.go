@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -75,7 +74,7 @@ func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 				u.RemoveAttribute(name)
 			}
 
-			if cause := next.encode(time.Now())[deliveryCause]; cause != nil {
+			if cause := next.encode(r.clock.Now())[deliveryCause]; cause != nil {
 				u.SetValue(deliveryCause, cause)
 			} else {
 				u.RemoveAttribute(deliveryCause)

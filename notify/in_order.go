@@ -1,9 +1,6 @@
 package notify
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // orderRounds is how many deliveries of one order are sent in a row before other orders get the
 // place.
@@ -27,7 +24,7 @@ func (d *Deliveries) deliverInOrder(ctx context.Context, l *lane, found Delivery
 		// With Attempts, NextTry is the end of a running attempt or the next try, so this delivery
 		// has to wait. Without Attempts, NextTry is only a time of waiting behind an earlier
 		// delivery.
-		if first.Attempts > 0 && first.NextTry.After(time.Now()) {
+		if first.Attempts > 0 && first.NextTry.After(d.clock.Now()) {
 			return d.waitBehind(ctx, first, pending)
 		}
 

@@ -68,9 +68,13 @@ func TestTheQueuesOfDeliveries(t *testing.T) {
 	}
 }
 
-// TestARecordEndsAtItsTime: at that second it counts as deleted.
+// TestARecordEndsAtItsTime: at that second it counts as deleted. One that is PENDING has no end.
 func TestARecordEndsAtItsTime(t *testing.T) {
-	item := Delivery{}.encode(noon)
+	if item := (Delivery{Status: Pending}).encode(noon); isExpired(item, noon.Add(10*retention)) {
+		t.Errorf("a delivery that is under way expires at %d", dynamo.Number(item, DeliveryExpiryAttribute))
+	}
+
+	item := Delivery{Status: Missed}.encode(noon)
 
 	for after, want := range map[time.Duration]bool{retention - time.Second: false, retention: true, retention + time.Second: true} {
 		if isExpired(item, noon.Add(after)) != want {
@@ -81,7 +85,7 @@ func TestARecordEndsAtItsTime(t *testing.T) {
 
 // TestAnEndpointIsReadAsItWasStored: with all it may have, and with as little.
 func TestAnEndpointIsReadAsItWasStored(t *testing.T) {
-	least := Endpoint{ID: "shop", Settings: Settings{Destination: "log:"}.withDefaults(), Status: Active, CreatedAt: noon, UpdatedAt: noon, Revision: 1}
+	least := Endpoint{ID: "shop", Settings: Settings{Destination: "log:"}.withDefaults(), Status: Active, CreatedAt: noon, UpdatedAt: noon, Revision: 1, generation: "g"}
 	most := least
 	most.Headers = map[string]string{"X-Shop": "secret"}
 	most.Secrets = []Secret{{Key: webhooks.NewSecret()}, {Key: webhooks.NewSecret(), Until: noon.Add(time.Hour)}}
@@ -93,7 +97,7 @@ func TestAnEndpointIsReadAsItWasStored(t *testing.T) {
 		}
 
 		got, err := decodeEndpoint(item)
-		if diff := cmp.Diff(e, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(Endpoint{})); err != nil || diff != "" {
+		if diff := cmp.Diff(e, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(Endpoint{}, health{})); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 

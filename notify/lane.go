@@ -15,7 +15,7 @@ type lane struct {
 
 	// destination was opened for openedFor. It is nil before the first attempt.
 	destination Destination
-	openedFor   generation
+	openedFor   opened
 
 	// busy are the ids of the deliveries that this worker attempts now. One of them uses the
 	// endpoint's own place; the others use shared places, which held counts.
@@ -33,10 +33,10 @@ type lane struct {
 	failing bool // the endpoint's item has failingSince or openUntil, as far as this worker knows
 }
 
-// generation identifies the settings and secrets that a destination was opened with.
-type generation struct {
-	revision int64
-	secrets  int
+// opened names what a destination was opened with: the settings, and how many secrets sign.
+type opened struct {
+	version
+	secrets int
 }
 
 // use applies the endpoint's settings, as they were read, and this worker's share of the rate.
@@ -55,6 +55,11 @@ func (l *lane) use(e Endpoint, workers int, now time.Time) {
 		l.limiter.SetBurst(burst)
 	}
 
+	// What the lane has learned is about the former settings, or about a former endpoint with this id.
+	if l.endpoint.version() != e.version() {
+		l.nextLook, l.circuit, l.failing = time.Time{}, circuit{}, false
+	}
+
 	if l.endpoint.Status != e.Status {
 		// Look at once: an enabled endpoint has deliveries to send, a disabled endpoint has
 		// deliveries to give up.
@@ -65,6 +70,11 @@ func (l *lane) use(e Endpoint, workers int, now time.Time) {
 	// Another worker has had a success, or a person has enabled the endpoint.
 	if e.OpenUntil.IsZero() && !l.endpoint.OpenUntil.IsZero() {
 		l.circuit = circuit{}
+	}
+
+	// Another worker has had a success: the next failure is the first one.
+	if e.FailingSince.IsZero() && !l.endpoint.FailingSince.IsZero() {
+		l.failing = false
 	}
 
 	l.circuit.adopt(now, e.opened, e.OpenUntil)
@@ -96,16 +106,17 @@ func (l *lane) allow(now time.Time) (wait time.Duration, ok bool) {
 	return wait, false
 }
 
-// open returns the destination, and opens it if it is not open with the endpoint's present settings
+// open returns the destination of the endpoint, and opens it if it is not open with these settings
 // and secrets.
-func (l *lane) open(open func(Endpoint) (Destination, error), now time.Time) (Destination, error) {
+func (l *lane) open(e Endpoint, open func(Endpoint) (Destination, error), now time.Time) (Destination, error) {
+	e = e.signing(now)
 	// The number of secrets falls when the window of a rotation ends, without a new revision.
-	want := generation{l.endpoint.Revision, len(l.endpoint.Signing(now))}
+	want := opened{e.version(), len(e.Secrets)}
 	if l.destination != nil && l.openedFor == want {
 		return l.destination, nil
 	}
 
-	destination, err := open(l.endpoint)
+	destination, err := open(e)
 	if err != nil {
 		return nil, err
 	}

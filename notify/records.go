@@ -16,6 +16,7 @@ import (
 type records struct {
 	api   dynamoAPI
 	table string
+	clock *dynamo.Clock
 }
 
 // ofOrder returns the deliveries of an order to one endpoint, or to all endpoints if endpoint is
@@ -34,7 +35,7 @@ func (r records) ofOrder(ctx context.Context, order, endpoint string) (all []Del
 		in.ExpressionAttributeValues[":endpoint"] = dynamo.S(endpoint + "#")
 	}
 
-	now := time.Now()
+	now := r.clock.Now()
 	for pages := dynamodb.NewQueryPaginator(r.api, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -59,7 +60,7 @@ func (r records) get(ctx context.Context, key dynamo.Item) (d Delivery, found bo
 		return Delivery{}, false, fmt.Errorf("read a delivery: %w", err)
 	}
 
-	if len(out.Item) == 0 || isExpired(out.Item, time.Now()) {
+	if len(out.Item) == 0 || isExpired(out.Item, r.clock.Now()) {
 		return Delivery{}, false, nil
 	}
 
@@ -69,7 +70,7 @@ func (r records) get(ctx context.Context, key dynamo.Item) (d Delivery, found bo
 // create stores a new delivery. It reports false if the delivery exists already and has not
 // expired.
 func (r records) create(ctx context.Context, d *Delivery) (created bool, err error) {
-	now := time.Now()
+	now := r.clock.Now()
 	d.version, d.call, d.CreatedAt = 1, rand.Text(), now.UTC()
 
 	_, err = r.api.PutItem(ctx, &dynamodb.PutItemInput{
@@ -116,13 +117,14 @@ func (r records) postpone(ctx context.Context, d *Delivery, until time.Time) (bo
 // store writes the outcome of an attempt, or that the delivery is sent again.
 func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, error) {
 	return r.write(ctx, d, next, func(u *dynamo.Update) {
-		u.SetValue(deliveryStatus, dynamo.S(string(next.Status))).
-			SetValue(deliveryAttempts, dynamo.N(int64(next.Attempts))).
-			SetValue(deliveryRedeliveries, dynamo.N(int64(next.Redeliveries))).
-			SetValue(DeliveryExpiryAttribute, dynamo.Seconds(time.Now().Add(retention)))
+		u.SetValue(deliveryAttempts, dynamo.N(int64(next.Attempts))).
+			SetValue(deliveryRedeliveries, dynamo.N(int64(next.Redeliveries)))
 
-		set := next.outcome()
-		for _, name := range []string{deliveryQueue, deliveryDue, deliveryTried, deliveryAnswer, deliveryResponse, deliveryError} {
+		set := next.outcome(r.clock.Now())
+		for _, name := range []string{
+			deliveryStatus, deliveryGeneration, DeliveryExpiryAttribute, deliveryQueue, deliveryDue,
+			deliveryTried, deliveryAnswer, deliveryResponse, deliveryError,
+		} {
 			if v, ok := set[name]; ok {
 				u.SetValue(name, v)
 			} else {

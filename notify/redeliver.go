@@ -149,7 +149,7 @@ func decodePosition(text string) (p position, err error) {
 // Scan calls fn with every delivery, until fn returns false. It reads the whole table.
 func (d *Deliveries) Scan(ctx context.Context, fn func(Delivery) bool) error {
 	pages := dynamodb.NewScanPaginator(d.cfg.DynamoDB, &dynamodb.ScanInput{TableName: &d.cfg.Table, ConsistentRead: aws.Bool(true)})
-	for now := time.Now(); pages.HasMorePages(); {
+	for now := d.clock.Now(); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return fmt.Errorf("scan the deliveries: %w", err)
@@ -166,7 +166,8 @@ func (d *Deliveries) Scan(ctx context.Context, fn func(Delivery) bool) error {
 }
 
 // Redeliver sends an ended delivery again, under the same key and with a new schedule. It returns
-// ErrPending if the delivery has not ended, and ErrNotFound if there is none.
+// ErrPending if the delivery has not ended, ErrDisabled if its endpoint is disabled, and ErrNotFound if
+// there is no such delivery, or if its endpoint was removed.
 func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error) {
 	for range changeRounds {
 		delivery, err := d.Get(ctx, id)
@@ -176,6 +177,16 @@ func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error)
 		case !delivery.ended():
 			return delivery, fmt.Errorf("redeliver %s: %w", id, ErrPending)
 		}
+
+		// If the endpoint is removed or disabled after this read, the workers end the delivery.
+		e, err := d.activeEndpoint(ctx, delivery.Endpoint)
+		switch {
+		case err != nil:
+			return delivery, fmt.Errorf("redeliver %s: %w", id, err)
+		case !e.owns(delivery):
+			return delivery, fmt.Errorf("redeliver %s: endpoint %s of this delivery: %w: %s", id, e.ID, ErrNotFound, reasonReplaced)
+		}
+		delivery.generation = e.generation
 
 		// If it was not stored, a worker or another call has changed the delivery, which is read
 		// again.
@@ -187,10 +198,20 @@ func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error)
 	return Delivery{}, fmt.Errorf("redeliver %s: %w", id, ErrContended)
 }
 
+// activeEndpoint returns the endpoint, or why nothing may be sent to it.
+func (d *Deliveries) activeEndpoint(ctx context.Context, id string) (Endpoint, error) {
+	e, err := d.cfg.Endpoints.receiver(ctx, id)
+	if err == nil && e.Status != Active {
+		err = fmt.Errorf("endpoint %s: %w", id, ErrDisabled)
+	}
+
+	return e, err
+}
+
 func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, error) {
 	again := *delivery
 	// Attempts is 0 again, so the whole schedule applies once more.
-	again.Status, again.Attempts, again.NextTry = Pending, 0, time.Now().UTC()
+	again.Status, again.Attempts, again.NextTry = Pending, 0, d.clock.Now().UTC()
 	again.Redeliveries++
 
 	stored, err := d.records.store(ctx, delivery, again)
@@ -203,14 +224,12 @@ func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, e
 
 // RedeliverMissed sends an endpoint at most limit of its MISSED deliveries again whose transitions
 // were at since or later. It returns their number. Fewer than limit means that no such delivery is
-// left. The endpoint must be active.
+// left. The endpoint must be active. What a former endpoint with the same id has missed is not sent.
 func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since time.Time, limit int) (count int, err error) {
-	e, err := d.cfg.Endpoints.Get(ctx, endpoint)
+	e, err := d.activeEndpoint(ctx, endpoint)
 	switch {
 	case err != nil:
-		return 0, err
-	case e.Status != Active:
-		return 0, fmt.Errorf("redeliver to endpoint %s: %w", endpoint, ErrDisabled)
+		return 0, fmt.Errorf("redeliver: %w", err)
 	case limit < 1:
 		return 0, fmt.Errorf("%w: limit %d: at least 1", ErrInvalid, limit)
 	}
@@ -224,6 +243,12 @@ func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since
 		}
 
 		for _, delivery := range page {
+			// An endpoint that had this id before has missed it.
+			if !e.owns(delivery) {
+				continue
+			}
+			delivery.generation = e.generation
+
 			stored, err := d.redeliver(ctx, &delivery)
 			if err != nil {
 				return count, err
@@ -250,7 +275,7 @@ func (d *Deliveries) Test(ctx context.Context, endpoint string) (Answer, error) 
 		return Answer{}, err
 	}
 
-	destination, err := d.cfg.Open(e)
+	destination, err := d.cfg.Open(e.signing(d.clock.Now()))
 	if err != nil {
 		return Answer{}, err
 	}

@@ -163,6 +163,10 @@ func TestARedeliveryThatOthersOvertake(t *testing.T) {
 		d := h.worker()
 		h.missed(d, 1)
 
+		if _, err := h.endpoints.Enable(t.Context(), "shop"); err != nil {
+			t.Fatal(err)
+		}
+
 		busy := h.transport.Inject(embeddedtest.Answer("ConditionalCheckFailedException", "UpdateItem"))
 		if _, err := d.Redeliver(t.Context(), "o-0/0/2/shop"); !errors.Is(err, notify.ErrContended) || busy.Strikes() != 5 {
 			t.Errorf("%v after %d tries", err, busy.Strikes())

@@ -52,7 +52,7 @@ func (d *Deliveries) Run(ctx context.Context) error {
 
 // schedule starts the looks that are due, and waits until the next look is due.
 func (d *Deliveries) schedule(ctx context.Context) {
-	all, err := d.cfg.Endpoints.recent(ctx)
+	v, err := d.cfg.Endpoints.recent(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.cfg.Log.Warn("the endpoints cannot be read; their deliveries wait", "err", err)
@@ -63,9 +63,13 @@ func (d *Deliveries) schedule(ctx context.Context) {
 		return
 	}
 
-	d.countWorkers(ctx, all, time.Now())
+	if err := d.cfg.Endpoints.claim(ctx, v); err != nil && ctx.Err() == nil {
+		d.cfg.Log.Warn("the other workers were not told which endpoints are configured", "err", err)
+	}
 
-	timer := time.NewTimer(d.startLooks(ctx, all, time.Now()))
+	d.countWorkers(ctx, v, time.Now())
+
+	timer := time.NewTimer(d.startLooks(ctx, v, d.clock.Now()))
 	defer timer.Stop()
 
 	select {
@@ -77,15 +81,13 @@ func (d *Deliveries) schedule(ctx context.Context) {
 
 // startLooks starts the looks that are due, drops the lanes of endpoints that were removed, and
 // returns the time until the next look.
-func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Time) time.Duration {
+func (d *Deliveries) startLooks(ctx context.Context, v view, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
 	next := now.Add(min(d.cfg.LookEvery, refreshEvery))
-	present := make(map[string]bool, len(all))
 
-	for _, e := range all {
-		present[e.ID] = true
+	for _, e := range v.all {
 		l := d.lane(e)
 		d.pump(l)
 
@@ -107,9 +109,11 @@ func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Ti
 		}
 	}
 
+	next = d.startFormer(ctx, v.former, now, next)
+
 	for id, l := range d.lanes {
 		// A lane in use is dropped by a later call: its attempts need the destination.
-		if !present[id] && len(l.busy) == 0 && !l.looking {
+		if _, present := v.byID[id]; !present && len(l.busy) == 0 && !l.looking {
 			_ = l.close()
 			delete(d.lanes, id)
 		}
@@ -139,7 +143,7 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 	l.more = false
 	d.mu.Unlock()
 
-	now := time.Now()
+	now := d.clock.Now()
 	next := now.Add(d.cfg.LookEvery)
 	limit := max(1, readAhead*endpoint.Concurrency/queueShards)
 
@@ -202,7 +206,7 @@ func earlier(a, b time.Time) time.Time {
 // pump starts the deliveries that are ready, as far as there are places. The caller holds the
 // lock.
 func (d *Deliveries) pump(l *lane) {
-	now := time.Now()
+	now := d.clock.Now()
 	for len(l.ready) > 0 {
 		next := l.ready[0]
 
@@ -235,32 +239,33 @@ func (d *Deliveries) deliver(l *lane, delivery Delivery) {
 	defer d.release(l, delivery.ID())
 
 	d.mu.Lock()
-	ctx, endpoint := context.WithoutCancel(d.attempts), l.endpoint
+	ctx := context.WithoutCancel(d.attempts)
 	d.mu.Unlock()
 
-	if err := d.deliverNext(ctx, l, endpoint, delivery); err != nil {
+	if err := d.deliverNext(ctx, l, delivery); err != nil {
 		d.cfg.Log.Warn("a delivery was not tried; it stays in its queue", "delivery", delivery.ID(), "err", err)
 	}
 }
 
-func (d *Deliveries) deliverNext(ctx context.Context, l *lane, endpoint Endpoint, delivery Delivery) error {
+func (d *Deliveries) deliverNext(ctx context.Context, l *lane, delivery Delivery) error {
+	endpoint, reason, err := d.endpointOf(ctx, delivery)
 	switch {
-	// The endpoint was created after the delivery's transition. It may be another receiver than the
-	// endpoint that had this id before.
-	case delivery.At.Before(endpoint.CreatedAt):
-		return d.miss(ctx, delivery, "the endpoint was removed and created again")
+	case err != nil:
+		return err
+	case reason != "":
+		return d.miss(ctx, delivery, reason)
 	case endpoint.Ordered:
 		return d.deliverInOrder(ctx, l, delivery)
 	}
 
-	_, err := d.attempt(ctx, l, delivery)
+	_, err = d.attempt(ctx, l, delivery)
 
 	return err
 }
 
 // attempt takes a delivery and tries it. It reports whether the delivery has ended.
 func (d *Deliveries) attempt(ctx context.Context, l *lane, delivery Delivery) (ended bool, err error) {
-	taken, err := d.records.take(ctx, &delivery, time.Now().Add(d.cfg.lease()))
+	taken, err := d.records.take(ctx, &delivery, d.clock.Now().Add(d.cfg.lease()))
 	if err != nil || !taken {
 		return false, err
 	}
@@ -272,11 +277,14 @@ func (d *Deliveries) attempt(ctx context.Context, l *lane, delivery Delivery) (e
 
 // miss gives a delivery up without an attempt.
 func (d *Deliveries) miss(ctx context.Context, delivery Delivery, reason string) error {
-	missed := delivery
-	missed.Status, missed.Error, missed.NextTry = Missed, reason, time.Time{}
-	_, err := d.records.store(ctx, &delivery, missed)
-
+	_, err := d.records.store(ctx, &delivery, delivery.missed(reason))
 	return err
+}
+
+// missed returns the delivery as given up for a reason.
+func (d Delivery) missed(reason string) Delivery {
+	d.Status, d.Error, d.NextTry = Missed, reason, time.Time{}
+	return d
 }
 
 // giveUp gives up the due deliveries of a disabled endpoint.

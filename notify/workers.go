@@ -77,13 +77,12 @@ func (p *presence) count(beats map[string]int64, now time.Time) (workers int, le
 
 // If an endpoint has a rate, countWorkers counts the running workers, and shows the others that
 // this worker runs.
-func (d *Deliveries) countWorkers(ctx context.Context, all []Endpoint, now time.Time) {
-	if !slices.ContainsFunc(all, func(e Endpoint) bool { return e.Rate > 0 }) {
+func (d *Deliveries) countWorkers(ctx context.Context, v view, now time.Time) {
+	if !slices.ContainsFunc(v.all, func(e Endpoint) bool { return e.Rate > 0 }) {
 		return
 	}
 
-	beats := d.cfg.Endpoints.recentBeats()
-	workers, left := d.presence.count(beats, now)
+	workers, left := d.presence.count(v.beats, now)
 
 	d.mu.Lock()
 	d.workers = workers
@@ -92,7 +91,7 @@ func (d *Deliveries) countWorkers(ctx context.Context, all []Endpoint, now time.
 	// countWorkers is called at every wake-up, but writes only every refreshEvery.
 	if p := &d.presence; p.beatAt.IsZero() || now.Sub(p.beatAt) >= refreshEvery {
 		p.beatAt = now
-		d.beat(ctx, left, beats)
+		d.beat(ctx, left, v.beats)
 	}
 }
 
@@ -155,14 +154,6 @@ func (s *Endpoints) leave(ctx context.Context, worker string, beat int64) error 
 	}
 
 	return nil
-}
-
-// recentBeats returns the beats of the workers, as recent has read them last.
-func (s *Endpoints) recentBeats() map[string]int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	return s.beats
 }
 
 func isWorker(item dynamo.Item) bool {
