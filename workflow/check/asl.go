@@ -67,8 +67,10 @@ type aslState struct {
 	// Paths are "$" when absent. A resultPath of "" stands for null, which discards the
 	// result.
 	input, output, resultPath string
-	hasResult                 bool           // a Pass with a Result
-	selector                  *document.Node // ResultSelector, nil when absent
+
+	// Fields that make data, nil when absent. outputs is Output of JSONata.
+	result, selector, itemSelector, assign, outputs *document.Node
+	itemsPath                                       string // "$" when absent
 
 	rules      []aslRule
 	defaults   string
@@ -76,7 +78,14 @@ type aslState struct {
 
 	branches    []*aslScope // of a Parallel; the one processor of a Map
 	distributed bool
-	wait        float64 // seconds of a Wait with a constant, else 0
+	// tolerates says that a distributed Map tolerates failed items, toleratesAll that it does so however many fail.
+	tolerates, toleratesAll bool
+
+	wait  float64 // seconds of a Wait with a constant, else 0
+	waits bool    // a Wait that is not known to last no time
+
+	failure  string // Error of a Fail
+	computed bool   // ErrorPath, or an Error of JSONata
 
 	effect  Effect
 	unknown []unknownField
@@ -141,6 +150,8 @@ type aslCatch struct {
 	errors     []string
 	next       string
 	resultPath string
+
+	assign, outputs *document.Node
 }
 
 // aslRule is one entry of the Choices of a Choice.
@@ -148,4 +159,6 @@ type aslRule struct {
 	line int
 	cond *condition
 	next string
+
+	assign, outputs *document.Node
 }

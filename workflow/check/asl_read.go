@@ -81,6 +81,7 @@ func (r *aslReader) scope(n *document.Node, parent *aslState) *aslScope {
 			input:      "$",
 			output:     "$",
 			resultPath: "$",
+			itemsPath:  "$",
 		}
 
 		sc.states = append(sc.states, s)
@@ -91,6 +92,11 @@ func (r *aslReader) scope(n *document.Node, parent *aslState) *aslScope {
 		if r.Want(m.Value, document.Map, "state "+m.Name) {
 			r.state(s, m.Value)
 		}
+
+		// The former name of the field.
+		if s.kind == "Map" && s.itemSelector == nil {
+			s.itemSelector = s.parameters
+		}
 	}
 
 	return sc
@@ -98,11 +104,9 @@ func (r *aslReader) scope(n *document.Node, parent *aslState) *aslScope {
 
 // ignoredFields are fields of states that do not matter here.
 var ignoredFields = []string{
-	"Comment", "Output", "Assign", "Credentials", "Error", "ErrorPath", "Cause", "CausePath",
-	"ItemsPath", "Items", "ItemSelector", "ItemReader", "ItemBatcher", "ResultWriter", "Label",
-	"MaxConcurrency", "MaxConcurrencyPath", "ToleratedFailureCount", "ToleratedFailureCountPath",
-	"ToleratedFailurePercentage", "ToleratedFailurePercentagePath",
-	"SecondsPath", "Timestamp", "TimestampPath",
+	"Comment", "Credentials", "Cause", "CausePath",
+	"Items", "ItemReader", "ItemBatcher", "ResultWriter", "Label",
+	"MaxConcurrency", "MaxConcurrencyPath",
 }
 
 func (r *aslReader) state(s *aslState, n *document.Node) {
@@ -126,7 +130,23 @@ func (r *aslReader) state(s *aslState, n *document.Node) {
 		case "Parameters", "Arguments":
 			s.parameters = v
 		case "Result":
-			s.hasResult = true
+			s.result = v
+		case "Assign":
+			s.assign = v
+		case "Output":
+			s.outputs = v
+		case "ItemSelector":
+			s.itemSelector = v
+		case "ItemsPath":
+			s.itemsPath = r.referencePath(v, what)
+		case "Error":
+			s.failure = r.String(v, what)
+			s.computed = isQuery(s.failure)
+		case "ErrorPath":
+			s.computed = true
+		case "ToleratedFailureCount", "ToleratedFailureCountPath", "ToleratedFailurePercentage", "ToleratedFailurePercentagePath":
+			s.tolerates = s.tolerates || v.Text != "0"
+			s.toleratesAll = s.toleratesAll || m.Name == "ToleratedFailurePercentage" && v.Text == "100"
 		case "ResultSelector":
 			s.selector = v
 		case "InputPath":
@@ -149,6 +169,9 @@ func (r *aslReader) state(s *aslState, n *document.Node) {
 			if v.Kind == document.Number {
 				s.wait = float64(r.Int(v, what))
 			}
+			s.waits = v.Kind != document.Number || s.wait > 0
+		case "SecondsPath", "Timestamp", "TimestampPath":
+			s.waits = true
 		case "Default":
 			s.defaults, s.hasDefault = r.String(v, what), true
 		case "Retry", "Catch", "Choices", "Branches":
@@ -202,7 +225,7 @@ func (r *aslReader) seconds(n *document.Node, what string) aslSeconds {
 }
 
 func (r *aslReader) rule(n *document.Node, what string) aslRule {
-	rule := aslRule{line: n.Line, cond: r.condition(n, what, 0)}
+	rule := aslRule{line: n.Line, cond: r.condition(n, what, 0), assign: n.Get("Assign"), outputs: n.Get("Output")}
 	if next := n.Get("Next"); next != nil {
 		rule.next = r.String(next, what+": Next")
 	}
@@ -276,6 +299,10 @@ func (r *aslReader) catcher(n *document.Node, what string) aslCatch {
 			catch.next = r.String(m.Value, field)
 		case "ResultPath":
 			catch.resultPath = r.referencePath(m.Value, field)
+		case "Assign":
+			catch.assign = m.Value
+		case "Output":
+			catch.outputs = m.Value
 		}
 	}
 

@@ -1,23 +1,39 @@
 package check
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"ratchet/workflow"
 )
 
+// record returns what is known of a task.
+func (x *explorer) record(s *aslState) *taskRecord {
+	if x.tasks[s] == nil {
+		x.tasks[s] = &taskRecord{}
+	}
+
+	return x.tasks[s]
+}
+
 // followTask follows a Task: its success, its refusal, a time-out, and every other error.
-func (x *explorer) followTask(s *aslState, v view) {
+func (x *explorer) followTask(s *aslState, p point) {
+	var faults []fault
+	arguments := x.argumentsOf(s, p, &faults)
+
 	e := s.effect
-	switch {
-	case e.Creates:
-		x.followCreation(s, v)
-	case e.touchesOrder() && v.actual == noOrder:
+	if e.touchesOrder() && !e.Creates && p.actual == noOrder {
 		x.ends[x.current] = true
 		x.report(SeverityError, "event-before-creation", s, "the task needs the order before any task has created it")
+
+		return
+	}
+
+	x.reportFaults(s, p, faults)
+
+	switch {
+	case e.Creates:
+		x.followCreation(s, p)
 	case e.moves():
 		events := []workflow.Event{e.Event}
 		if e.AnyEvent {
@@ -25,159 +41,288 @@ func (x *explorer) followTask(s *aslState, v view) {
 		}
 
 		for _, event := range events {
-			x.followTransition(s, v, event)
+			x.followTransition(s, p, arguments, event)
 		}
 	case e.Awaits != "":
-		x.followAwait(s, v)
+		x.followAwait(s, p, arguments)
 	case e.Reads:
-		x.followReading(s, v)
+		x.followReading(s, p)
 	default:
-		after := v
-		after.facts = x.applyFacts(e, v.facts)
-		x.leave(s, x.afterResult(s, after, false), "", false)
-		x.raiseFailures(s, v)
+		after := p
+		after.facts = x.applyFacts(e, p.facts)
+		x.leave(s, after, foreignValue, way{})
+		x.raiseFailures(s, p)
 	}
 }
 
-// followCreation follows a task that creates the order.
-func (x *explorer) followCreation(s *aslState, v view) {
-	if s.effect.Resumes {
-		x.followResumption(s, v)
-		return
-	}
+// succeed leaves a task that returns the position of the order.
+func (x *explorer) succeed(s *aslState, p point, w way) {
+	x.leave(s, p, positionAt(p.actual, x.last), w)
+}
 
-	if v.known != noOrder {
+// followCreation follows a task that creates the order.
+func (x *explorer) followCreation(s *aslState, p point) {
+	switch {
+	case s.effect.Resumes:
+		x.followResumption(s, p)
+		return
+	case p.actual != noOrder:
 		x.report(SeverityWarning, "created-again", s, "the order exists already when this task creates it")
 	}
 
-	created := view{known: v.known, actual: x.order.index[x.d.Initial()], facts: v.facts}
-	x.leave(s, x.afterResult(s, created, true), "", false)
-	x.raiseFailures(s, v)
+	after := x.created(s, p)
+	if p.actual != noOrder {
+		after.actual = p.actual
+	}
+
+	for _, m := range x.movesAfterCreation(p) {
+		x.succeed(s, x.moved(after, m), way{how: m.how, chance: m.how != ""})
+	}
+
+	// A task that gave up may nevertheless have created the order.
+	x.raiseFailures(s, p, after)
+}
+
+// movesAfterCreation lists where an order can be that a task creates: in its first state, or wherever an
+// order is that exists already.
+func (x *explorer) movesAfterCreation(p point) []outsideMove {
+	if p.actual == noOrder {
+		return []outsideMove{{to: x.order.index[x.d.Initial()]}}
+	}
+
+	return x.possibleMoves(p.actual)
+}
+
+// created returns the point after a task has created the order.
+func (x *explorer) created(s *aslState, p point) point {
+	p.actual, p.facts = x.order.index[x.d.Initial()], x.applyFacts(s.effect, p.facts)
+	return p
 }
 
 // followResumption follows a task that creates the order or takes it as it is. Before the first such task
 // the order may be in any state or not exist.
-func (x *explorer) followResumption(s *aslState, v view) {
+func (x *explorer) followResumption(s *aslState, p point) {
 	var moves []outsideMove
-	switch v.actual {
+	switch p.actual {
 	case noOrder:
 		// The execution may follow another one, and finds the order where its predecessor left it.
 		for i := range x.order.states {
-			moves = append(moves, outsideMove{int16(i), "the order exists"})
+			moves = append(moves, outsideMove{to: int16(i), how: "the order exists"})
 		}
 	default:
-		moves = x.possibleMoves(v.actual)
+		moves = x.possibleMoves(p.actual)
 	}
 
 	initial := x.order.index[x.d.Initial()]
 	for _, m := range moves {
+		at := x.moved(p, m)
 		if m.to != initial {
-			x.raiseOvertaken(s, v.moved(m), m.how)
+			x.raiseOvertaken(s, at, way{how: m.how, chance: true})
 			continue
 		}
 
+		w := way{how: m.how, chance: m.how != ""}
 		// The task itself creates the order, so the path needs no explanation.
-		if v.actual == noOrder {
-			m.how = ""
+		if p.actual == noOrder {
+			w = way{}
 		}
 
-		created := v
-		created.actual, created.facts = m.to, x.applyFacts(s.effect, v.facts)
-		x.succeeds[s] = true
-		x.leave(s, x.afterResult(s, created, true), m.how, false)
-		x.raiseRefused(s, created)
+		at.facts = x.applyFacts(s.effect, p.facts)
+		x.record(s).succeeds = true
+		x.succeed(s, at, w)
+		x.raiseRefused(s, at)
 	}
 
-	x.raiseFailures(s, v)
+	failed := []point{p}
+	if p.actual == noOrder {
+		failed = append(failed, x.created(s, p))
+	}
+	x.raiseFailures(s, failed...)
 }
 
 // followReading follows a task that returns the position of the order.
-func (x *explorer) followReading(s *aslState, v view) {
-	for _, m := range x.possibleMoves(v.actual) {
-		after := v.moved(m)
+func (x *explorer) followReading(s *aslState, p point) {
+	for _, m := range x.possibleMoves(p.actual) {
+		after := x.moved(p, m)
+		w := way{how: m.how, chance: m.how != ""}
 		if in := s.effect.In; len(in) > 0 && !slices.Contains(in, x.order.name(m.to)) {
-			x.raiseOvertaken(s, after, m.how)
+			x.raiseOvertaken(s, after, w)
 			continue
 		}
 
-		after.facts = x.applyFacts(s.effect, v.facts)
-		x.leave(s, x.afterResult(s, after, true), m.how, false)
+		after.facts = x.applyFacts(s.effect, p.facts)
+		x.succeed(s, after, w)
 	}
 
-	x.raiseFailures(s, v)
+	x.raiseFailures(s, p)
 }
 
 // raiseRefused raises the errors of a task that has applied an event before it
-// failed, for an order at the position of the view.
-func (x *explorer) raiseRefused(s *aslState, v view) {
+// failed, for an order at the position of the point.
+func (x *explorer) raiseRefused(s *aslState, p point) {
 	for _, err := range slices.Sorted(maps.Keys(s.effect.Refused)) {
 		event := s.effect.Refused[err]
-		for _, to := range x.order.targets(v.actual, event) {
-			after := v.moved(outsideMove{to, "by this task"})
-			if !x.raise(s, err, after, join(string(event), errorText(err)), false) {
+		for _, to := range x.order.targets(p.actual, event) {
+			after := x.moved(p, outsideMove{to: to, by: x.order.by(event, false)})
+			w := way{how: join(string(event), errorText(err))}
+			if !x.raise(s, err, foreignValue, after, w) {
 				x.reportUncaught(s)
 			}
 		}
 	}
 }
 
-// followTransition follows a task that applies an event. A task with a fence succeeds only
-// if the order is where the execution knows it to be; the order may have been moved
-// meanwhile.
-func (x *explorer) followTransition(s *aslState, v view, event workflow.Event) {
-	stale := v.known != lost && v.stale
+// fence returns the view whose transitionId the task carries. ok is false if the check cannot tell.
+func (x *explorer) fence(s *aslState, arguments *value) (v view, ok bool) {
+	views := map[valueKind][]view{}
+	add := func(kind valueKind, v view) {
+		if !slices.Contains(views[kind], v) {
+			views[kind] = append(views[kind], v)
+		}
+	}
+
+	arguments.find(func(v *value) {
+		if v.kind == nextOf || v.kind == partOf && !constantPart(v.name) {
+			add(v.kind, v.view)
+		}
+	})
+
+	// A task without Parameters finds the position at its place in the input.
+	if at := arguments.at(x.base); s.parameters == nil && at.kind == position {
+		add(nextOf, at.view)
+	}
+
+	for _, kind := range []valueKind{nextOf, partOf} {
+		if len(views[kind]) > 0 {
+			return views[kind][0], len(views[kind]) == 1
+		}
+	}
+
+	return view{}, false
+}
+
+// followTransition follows a task that applies an event. A task with a fence succeeds only if the order is
+// where the execution knows it to be, or if the very request was applied before; the order may have been
+// moved meanwhile.
+func (x *explorer) followTransition(s *aslState, p point, arguments *value, event workflow.Event) {
+	fence, followed := x.fence(s, arguments)
+	if s.effect.Fenced && !followed {
+		x.report(SeverityError, "lost-position", s,
+			"the task carries a transitionId, and nothing shows that it is the one after that of the order's position")
+	}
+
+	record := x.record(s)
+	record.fresh = record.fresh || !s.effect.Fenced || !followed || fence.since == nothing
 
 	// A task that gave up may nevertheless have applied the event, so the errors
 	// are followed with the order in both positions.
-	unsure := []view{v}
-	for _, m := range x.possibleMoves(v.actual) {
-		targets := x.order.targets(m.to, event)
-		// The fence is refused after any move, even if the order has come back to the same state.
-		if len(targets) == 0 || s.effect.Fenced && (m.how != "" || stale) {
-			x.raiseOvertaken(s, v.moved(m), m.how)
-			continue
+	unsure := []point{p}
+	for _, m := range x.possibleMoves(p.actual) {
+		at := x.moved(p, m)
+		w := way{how: m.how, chance: m.how != ""}
+
+		since := fence.since
+		if since == nothing {
+			since = m.by
 		}
 
-		x.succeeds[s] = true
-		x.raiseRefused(s, v.moved(m))
-
-		// A copy for this move: v is needed unchanged for the next one.
-		v := v
-		v.facts = x.applyFacts(s.effect, v.facts)
-		x.checkRequired(s, v, event)
-
-		for _, to := range targets {
-			after := v.moved(outsideMove{to, "by this task"})
-			x.leave(s, x.afterResult(s, after, true), join(m.how, string(event)), false)
-			unsure = append(unsure, after)
+		switch {
+		case !s.effect.Fenced || since == nothing:
+			unsure = append(unsure, x.apply(s, at, event, w)...)
+			// Without a known fence, the id may be an old one.
+			if s.effect.Fenced && !followed {
+				x.raiseOvertaken(s, at, w)
+			}
+		case since == x.order.by(event, true):
+			x.replay(s, at, fence, event, w)
+		case since == x.order.by(event, false):
+			x.replay(s, at, fence, event, w)
+			x.raiseOvertaken(s, at, w)
+		default:
+			x.raiseOvertaken(s, at, w)
 		}
 	}
 
 	x.raiseFailures(s, unsure...)
 }
 
-// checkRequired reports an event that may be applied although a fact that it requires does
-// not hold.
-func (x *explorer) checkRequired(s *aslState, v view, event workflow.Event) {
-	var missing []string
-	for _, fact := range x.cfg.Requires[event] {
-		if v.facts&x.factBits[fact] == 0 {
-			missing = append(missing, fact)
+// apply applies the event of a task to the order where it is, and returns where the order can be then.
+func (x *explorer) apply(s *aslState, p point, event workflow.Event, w way) []point {
+	record := x.record(s)
+	name := string(x.order.name(p.actual))
+
+	targets := x.order.targets(p.actual, event)
+	if x.order.mayRefuse(p.actual, event) {
+		refusal := w
+		switch {
+		case len(targets) == 0:
+			record.refused = appendNew(record.refused, name)
+		default:
+			record.guarded = appendNew(record.guarded, name)
+			refusal = w.and("a guard refuses " + string(event))
 		}
+		x.raiseOvertaken(s, p, refusal)
 	}
 
-	if len(missing) > 0 {
-		x.report(SeverityError, "missing-step", s, "event %s needs what no task on this path has done: %s",
-			event, strings.Join(missing, ", "))
+	if len(targets) == 0 {
+		return nil
+	}
+
+	record.succeeds = true
+	x.raiseRefused(s, p)
+
+	before := p
+	before.facts = x.applyFacts(s.effect, p.facts)
+	x.checkRequired(s, before, event)
+
+	var after []point
+	for _, to := range targets {
+		at := x.moved(before, outsideMove{to: to, by: x.order.by(event, s.effect.Fenced)})
+		x.succeed(s, at, w.and(string(event)))
+		after = append(after, at)
+	}
+
+	return after
+}
+
+// appendNew appends a name that the list lacks.
+func appendNew(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+
+	return append(names, name)
+}
+
+// replay answers a request that was applied before. The task returns the position to which the event has led
+// then, from where the order may have moved on.
+func (x *explorer) replay(s *aslState, p point, fence view, event workflow.Event, w way) {
+	for _, to := range x.order.targets(fence.known, event) {
+		for _, by := range x.between(to, p.actual) {
+			after := p
+			after.facts = x.applyFacts(s.effect, p.facts)
+
+			then := w.and(string(event) + " was applied before")
+			// The moves between lie further back, so the order needs no further one.
+			then.chance = then.chance || by != nothing
+
+			x.record(s).succeeds = true
+			x.leave(s, after, newValue(value{kind: position, view: view{to, by}, name: x.last}), then)
+		}
 	}
 }
 
 // followAwait follows a task that waits for a state.
-func (x *explorer) followAwait(s *aslState, v view) {
+func (x *explorer) followAwait(s *aslState, p point, arguments *value) {
+	since, followed := x.fence(s, arguments)
+	stale := followed && since.since != nothing || !followed && len(s.effect.Moved) > 0
+
 	awaited := x.order.index[s.effect.Awaits]
-	for _, m := range x.possibleMoves(v.actual) {
+	for _, m := range x.possibleMoves(p.actual) {
+		at := x.moved(p, m)
+		w := way{how: m.how, chance: m.how != ""}
 		if m.to == awaited {
-			x.succeeds[s] = true
+			x.record(s).succeeds = true
 
 			// The task may return late, when the order has moved on.
 			for _, late := range x.possibleMoves(awaited) {
@@ -186,211 +331,21 @@ func (x *explorer) followAwait(s *aslState, v view) {
 					how = join(how, "then "+late.how)
 				}
 
-				after := v.moved(outsideMove{late.to, how})
-				after.facts = x.applyFacts(s.effect, v.facts)
-				x.leave(s, x.afterResult(s, after, true), how, false)
+				after := x.moved(at, late)
+				after.facts = x.applyFacts(s.effect, p.facts)
+				x.succeed(s, after, way{how: how, chance: true})
 			}
 		}
 
 		// The task learns that its wait has become pointless.
 		if !x.order.reachable(m.to, awaited) {
-			x.raiseOvertaken(s, v.moved(m), m.how)
+			x.raiseOvertaken(s, at, w)
 		}
 
-		if v.stale || m.how != "" {
-			x.raiseAll(s, s.effect.Moved, v.moved(m), m.how)
-		}
-	}
-
-	x.raiseFailures(s, v)
-}
-
-// raiseOvertaken raises the errors that report that another caller has moved the order.
-func (x *explorer) raiseOvertaken(s *aslState, v view, how string) {
-	x.raiseAll(s, x.cfg.Overtaken, v, how)
-}
-
-// raiseAll raises the errors of a task that was refused. Each must be caught.
-func (x *explorer) raiseAll(s *aslState, errors []string, v view, how string) {
-	var missed []string
-	for _, err := range errors {
-		if !x.raise(s, err, v, join(how, errorText(err)), false) {
-			missed = append(missed, err)
+		if stale || m.how != "" {
+			x.raiseAll(s, s.effect.Moved, foreignValue, at, w)
 		}
 	}
 
-	if len(missed) == 0 {
-		return
-	}
-
-	// The execution ends here, so the state counts as an end and is not reported as endless, too.
-	x.ends[x.current] = true
-
-	if how == "" {
-		how = fmt.Sprintf("the order is %s", x.order.name(v.actual))
-	}
-
-	x.report(SeverityError, "overtaken-not-caught", s,
-		"no Catch takes %s, with which the task is refused when %s; the execution fails and nothing continues the order",
-		strings.Join(missed, ", "), how)
-}
-
-// raiseFailures raises all other errors. Time-outs and retryable errors whose attempts are used up are
-// raised with each view. Permanent errors are raised with the first view only, because after a permanent
-// error nothing was written.
-func (x *explorer) raiseFailures(s *aslState, views ...view) {
-	retryable := slices.Concat(x.cfg.Retryable, []string{"States.Timeout", "States.HeartbeatTimeout"})
-	for _, v := range views {
-		for _, err := range retryable {
-			x.raise(s, err, v, errorText(err)+" for good", true)
-		}
-	}
-
-	// Other errors are the names in some Catch, and an error that no Catch names ("").
-	names := []string{""}
-	for in := s; in != nil; in = in.scope.parent {
-		for _, k := range in.catch {
-			names = append(names, k.errors...)
-		}
-	}
-
-	for _, err := range names {
-		_, refused := s.effect.Refused[err]
-		followed := refused || slices.Contains(x.cfg.Overtaken, err) || slices.Contains(retryable, err) || slices.Contains(s.effect.Moved, err)
-		// The two catch-all names stand for others, which are raised by their own names.
-		if followed || err == "States.ALL" || err == "States.TaskFailed" {
-			continue
-		}
-
-		if !x.raise(s, err, views[0], errorText(err), true) && err == "" {
-			x.reportUncaught(s)
-		}
-	}
-}
-
-func (x *explorer) reportUncaught(s *aslState) {
-	x.once("failure-not-caught", s, func() {
-		x.at(SeverityInfo, "failure-not-caught", s, 0, "no Catch takes an error without a known name: the execution fails here, and a redrive runs the task again")
-	})
-}
-
-// raise follows the Catch that takes the error, of the state or of a state around it, and
-// reports whether there is one.
-func (x *explorer) raise(s *aslState, err string, v view, how string, failure bool) bool {
-	// An error that left a branch lets the Parallel or Map start again by its Retry.
-	if x.visits[x.current].state != s {
-		retried := slices.ContainsFunc(s.retry, func(r aslRetry) bool { return r.attempts > 0 && matches(r.errors, err) })
-		if retried {
-			for _, b := range s.branches {
-				x.addEdge(b.byName[b.startAt], v, how+", again", failure)
-			}
-		}
-	}
-
-	for _, k := range s.catch {
-		if matches(k.errors, err) {
-			x.caught = true
-			x.addEdge(s.scope.byName[k.next], x.afterCatch(s, k, v), how, failure)
-			x.caught = false
-
-			return true
-		}
-	}
-
-	return s.scope.parent != nil && x.raise(s.scope.parent, err, v, how, failure)
-}
-
-// afterCatch returns the view after a Catch wrote the error into the data.
-func (x *explorer) afterCatch(s *aslState, k aslCatch, v view) view {
-	// The error has replaced the data in which the position was.
-	if !s.jsonata && v.known != noOrder && replaces(k.resultPath, x.cfg.Variable) {
-		v.known = lost
-	}
-
-	return v
-}
-
-// replaces reports whether a write at a path replaces the variable. The path "" writes
-// nothing.
-func replaces(path, variable string) bool {
-	return path == "$" || path == variable || path != "" && strings.HasPrefix(variable, path+".")
-}
-
-// afterResult returns the view after the state wrote its result. order says that the result is the
-// position of the order, which then is v.actual.
-func (x *explorer) afterResult(s *aslState, v view, order bool) view {
-	switch {
-	case v.actual == noOrder:
-		return v
-	case s.jsonata:
-		// Assign and Output are expressions. They are trusted.
-		return v.refreshed()
-	case s.resultPath == "":
-		if order && v.known == noOrder {
-			// Created, and its position discarded.
-			v.known = lost
-		}
-	case s.resultPath == x.base || s.resultPath == x.cfg.Variable:
-		if order || s.kind == "Pass" {
-			v = v.refreshed()
-		} else {
-			v.known = lost
-		}
-	case order && s.kind == "Task" && s.selector.Get(strings.TrimPrefix(x.base, s.resultPath+".")) != nil:
-		// The result holds the position at the place of the variable.
-		v = v.refreshed()
-	case replaces(s.resultPath, x.cfg.Variable):
-		v = x.afterReplacement(s, v)
-	case order && v.known == noOrder:
-		// Created, and its position written elsewhere.
-		v.known = lost
-	}
-
-	// Only a part of the data goes on, and nothing says whether the variable is in it.
-	if s.output != "$" {
-		v.known = lost
-	}
-
-	return v
-}
-
-// afterReplacement returns the view after a state replaced all data above the variable. After a Pass or a
-// Wait the order may still be in the data.
-func (x *explorer) afterReplacement(s *aslState, v view) view {
-	field := strings.TrimPrefix(x.base, s.resultPath+".")
-	copied, constant := s.parameters.Get(field+".$"), s.parameters.Get(field)
-	untouched := s.parameters == nil && !s.hasResult
-
-	switch {
-	case s.kind == "Wait", s.kind == "Pass" && untouched && s.input == "$":
-		// The output is the input.
-		return v
-	case s.kind == "Pass" && copied != nil && copied.Text == x.base:
-		return v
-	case s.kind == "Pass" && (copied != nil || constant != nil):
-		return v.refreshed()
-	case s.kind == "Pass" && untouched:
-		// InputPath selects an earlier copy of the data.
-		return v.refreshed()
-	}
-
-	v.known = lost
-
-	return v
-}
-
-// join joins two parts of an explanation.
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
-}
-
-// errorText describes an error for the path of a finding.
-func errorText(err string) string {
-	if err == "" {
-		return "fails with an error without a known name"
-	}
-	return "fails with " + err
+	x.raiseFailures(s, p)
 }

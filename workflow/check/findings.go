@@ -29,6 +29,7 @@ func (x *explorer) addFindings() {
 
 	x.findMissingEnds()
 	x.findEndlessPath()
+	x.findBusyLoop()
 	x.findDeadEnds()
 	x.findUnusedEvents()
 }
@@ -51,46 +52,35 @@ func (x *explorer) findRefusedTask(s *aslState, visits []int32) {
 		return
 	}
 
-	var here, refused []string // states of the order
-	fresh := false
+	var here []string // states of the order
 	for _, i := range visits {
-		v := x.visits[i]
-		name := string(x.order.name(v.actual))
-
-		// On some path the data is current, so the refusal does not come from old data.
-		if !v.stale || v.known == lost {
-			fresh = true
-		}
-
-		if !slices.Contains(here, name) {
-			here = append(here, name)
-		}
-
-		// A stale view is refused because it is stale, which says nothing about the event.
-		if !v.stale && e.Event != "" && len(x.order.targets(v.actual, e.Event)) == 0 && !slices.Contains(refused, name) {
-			refused = append(refused, name)
-		}
+		here = appendNew(here, string(x.order.name(x.visits[i].actual)))
 	}
 
+	record := x.record(s)
 	// The path of the finding leads to the first visit.
 	x.current = visits[0]
 	switch {
-	case !x.succeeds[s] && e.Awaits != "":
+	case !record.succeeds && e.Awaits != "":
 		x.report(SeverityError, "awaited-unreachable", s,
 			"the task waits for %s, but the order can only be %s here and never gets there",
 			e.Awaits, strings.Join(here, ", "))
-	case !x.succeeds[s] && !fresh:
+	case !record.succeeds && !record.fresh:
 		x.report(SeverityError, "stale-order-data", s,
-			"the data is out of date on every path: the order was moved from outside, no state wrote its position to %s, and event %s is refused again",
-			x.base, e.Event)
-	case !x.succeeds[s]:
+			"the data is out of date on every path: the order has moved, no state wrote its position to $.%s, and event %s is refused again",
+			strings.Join(x.base, "."), e.Event)
+	case !record.succeeds:
 		x.report(SeverityError, "illegal-event", s,
 			"event %s is legal from %s, but the order can only be %s here",
 			e.Event, joinStates(x.d.Sources(e.Event)), strings.Join(here, ", "))
-	case len(refused) > 0:
+	case len(record.refused) > 0:
 		x.at(SeverityInfo, "event-may-be-refused", s, 0,
 			"the order may be %s here, where event %s is refused; a Catch takes it",
-			strings.Join(refused, ", "), e.Event)
+			strings.Join(record.refused, ", "), e.Event)
+	case len(record.guarded) > 0:
+		x.at(SeverityInfo, "event-may-be-refused", s, 0,
+			"the order may be %s here, where a guard decides whether event %s is refused; a Catch takes it",
+			strings.Join(record.guarded, ", "), e.Event)
 	}
 }
 
@@ -217,7 +207,7 @@ func (x *explorer) endingVisits() []bool {
 
 // hasFatalFinding reports whether a finding already explains why nothing goes on from the state.
 func (x *explorer) hasFatalFinding(s *aslState) bool {
-	for _, code := range []string{"illegal-event", "awaited-unreachable", "stale-order-data"} {
+	for _, code := range []string{"illegal-event", "awaited-unreachable", "stale-order-data", "lost-position", "missing-data"} {
 		if x.reported[code+" "+s.path()] {
 			return true
 		}

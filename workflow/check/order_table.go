@@ -18,13 +18,15 @@ type orderTable struct {
 	d      *workflow.Definition
 	states []workflow.StateSpec
 	index  map[workflow.State]int16
+	fenced []workflow.Event // by tasks with a fence
 }
 
-func newOrderTable(d *workflow.Definition) orderTable {
+func newOrderTable(d *workflow.Definition, fenced []workflow.Event) orderTable {
 	t := orderTable{
 		d:      d,
 		states: d.States(),
 		index:  map[workflow.State]int16{},
+		fenced: fenced,
 	}
 
 	for i, s := range t.states {
@@ -62,6 +64,45 @@ func (t orderTable) targets(from int16, e workflow.Event) []int16 {
 	return to
 }
 
+// mayRefuse reports whether an event can be refused in a state: no transition has it there, or the order's
+// data decides whether one is allowed.
+func (t orderTable) mayRefuse(from int16, e workflow.Event) bool {
+	choices := t.d.Choices(t.states[from].State, e)
+
+	return !slices.ContainsFunc(choices, func(c workflow.Transition) bool { return len(c.Guards) == 0 }) && !exhaustive(choices)
+}
+
+// exhaustive reports whether two of the transitions have one guard each, and these are opposites.
+func exhaustive(choices []workflow.Transition) bool {
+	opposite := map[workflow.Op]workflow.Op{"=": "<>", "<>": "=", "exists": "missing", "missing": "exists"}
+
+	return slices.ContainsFunc(choices, func(a workflow.Transition) bool {
+		return slices.ContainsFunc(choices, func(b workflow.Transition) bool {
+			if len(a.Guards) != 1 || len(b.Guards) != 1 {
+				return false
+			}
+
+			g, h := a.Guards[0], b.Guards[0]
+
+			return h.Op == opposite[g.Op] && h.Attribute == g.Attribute && h.Value == g.Value && h.Other == g.Other && h.Request == g.Request
+		})
+	})
+}
+
+// by returns the event of a move as a view remembers it. own says that a task of the execution made the move
+// with the id of the view.
+func (t orderTable) by(e workflow.Event, own bool) first {
+	i := slices.Index(t.fenced, e)
+	switch {
+	case i < 0:
+		return anything
+	case own:
+		return first(2*i + 1)
+	}
+
+	return first(2*i + 2)
+}
+
 // reachable reports whether some events lead from one position to another.
 func (t orderTable) reachable(from, to int16) bool {
 	return t.d.Reachable(t.states[from].State, t.states[to].State)
@@ -72,33 +113,40 @@ type outsideMove struct {
 	to int16
 	// how names the events for the path of a finding, "" when the order did not move.
 	how string
+	by  first // the first of the events
 }
 
-// outsideMoves returns for every state the positions to which the events can bring an
-// order, by the shortest way. The state itself is among them if the events can bring
-// the order back. The text of a move begins with who.
+// outsideMoves returns for every state the positions to which the events can bring an order, by the shortest
+// way that begins with each event that matters. The state itself is among them if the events can bring the
+// order back. The text of a move begins with who.
 func (t orderTable) outsideMoves(who string, events []workflow.Event) [][]outsideMove {
+	type reached struct {
+		to int16
+		by first
+	}
+
 	all := make([][]outsideMove, len(t.states))
 	for from := range all {
-		queue := []outsideMove{{int16(from), who}}
+		queue := []outsideMove{{to: int16(from), how: who}}
 		// The first state is not marked, so that a way back to it is found.
-		seen := map[int16]bool{}
+		seen := map[reached]bool{}
 		for i := 0; i < len(queue); i++ {
-			// The ways from the first state are known already.
-			if i > 0 && queue[i].to == queue[0].to {
-				continue
-			}
-
+			m := queue[i]
 			joint := ", "
 			if i == 0 {
 				joint = " applies "
 			}
 
 			for _, e := range events {
-				for _, to := range t.targets(queue[i].to, e) {
-					if !seen[to] {
-						seen[to] = true
-						queue = append(queue, outsideMove{to, queue[i].how + joint + string(e)})
+				by := m.by
+				if i == 0 {
+					by = t.by(e, false)
+				}
+
+				for _, to := range t.targets(m.to, e) {
+					if r := (reached{to, by}); !seen[r] {
+						seen[r] = true
+						queue = append(queue, outsideMove{to, m.how + joint + string(e), by})
 					}
 				}
 			}

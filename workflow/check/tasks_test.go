@@ -26,14 +26,14 @@ func smallTasks() check.Tasks {
 		"void-payment":     does(check.Effect{Releases: []string{paid}}),
 		"request-shipment": does(check.Effect{}),
 		"cancel-shipment":  does(check.Effect{}),
-		"apply-transition": apply,
-		"await-order":      await,
+		"apply-transition": applyEffect,
+		"await-order":      awaitEffect,
 	}
 }
 
-// apply reads which event a task applies. An event that is not a constant comes from the input of the
+// applyEffect reads which event a task applies. An event that is not a constant comes from the input of the
 // execution.
-func apply(parameters map[string]any) check.Effect {
+func applyEffect(parameters map[string]any) check.Effect {
 	event, constant := parameters["event"].(string)
 	_, given := parameters["transitionId"]
 	_, computed := parameters["transitionId.$"]
@@ -41,8 +41,8 @@ func apply(parameters map[string]any) check.Effect {
 	return check.Effect{Event: workflow.Event(event), AnyEvent: !constant, Fenced: given || computed}
 }
 
-// await reads which state a task waits for that parks its own token.
-func await(parameters map[string]any) check.Effect {
+// awaitEffect reads which state a task waits for that parks its own token.
+func awaitEffect(parameters map[string]any) check.Effect {
 	awaited, _ := parameters["awaited"].(string)
 	return check.Effect{Awaits: workflow.State(awaited), Parks: true}
 }
