@@ -31,6 +31,7 @@ type edit struct {
 	text    string
 	version int64 // that it made
 	at      time.Time
+	dated   bool // by a process that had heard the service's time
 	// forgotten: the order may have forgotten it.
 	forgotten bool
 }
@@ -84,8 +85,9 @@ func editOrder(p *program) {
 
 	heard, now := o.sendEdit(p, i, e, seen, want)
 	if want.verdict == transitions.Applied {
-		o.content.apply(e, now)
-		o.content.forget(c, now, heard)
+		e.at, e.dated = now, heard
+		o.content.apply(e)
+		o.content.forget(c)
 		o.changed(p)
 	}
 }
@@ -152,7 +154,7 @@ func (e edit) send(ctx context.Context, orders *transitions.Orders, w transition
 }
 
 // apply changes the content.
-func (c *content) apply(e edit, now time.Time) {
+func (c *content) apply(e edit) {
 	cost := func(l transitions.Item) int64 { return l.Quantity * l.Price }
 
 	switch e.kind {
@@ -181,19 +183,19 @@ func (c *content) apply(e edit, now time.Time) {
 	}
 
 	c.version++
-	e.version, e.at = c.version, now
+	e.version = c.version
 	c.edits = append(slices.Clone(c.edits), e)
 }
 
 // forget marks what the newest edit may have made the order forget: all but three quarters of the memory,
-// and what is older than the age. A process that has not heard the service's time may take anything for
-// that old.
-func (c *content) forget(cfg configuration, now time.Time, heard bool) {
+// and what is older than the age, or may seem so to a process that has not heard the service's time.
+func (c *content) forget(cfg configuration) {
+	newest := c.edits[len(c.edits)-1]
 	const margin = 5 * time.Second // for the precision of a Date, and the duration of the call
 
 	for i := range c.edits[:len(c.edits)-1] {
 		e := &c.edits[i]
-		old := now.Sub(e.at) > cfg.age-margin || !heard && cfg.age < week
+		old := newest.at.Sub(e.at) > cfg.age-margin || !(newest.dated && e.dated) && cfg.age < week
 		e.forgotten = e.forgotten || old || i < len(c.edits)-cfg.memory*3/4
 	}
 }

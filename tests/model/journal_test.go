@@ -133,7 +133,7 @@ func (o *orders) record(p *program, r record) {
 		return
 	}
 
-	err = p.call("record", func(ctx context.Context, m *machine) error { return m.orders[p.journaling()].Record(ctx, change) })
+	err = p.call("record", func(ctx context.Context, m *machine) error { return m.with(p, p.journaling()).Record(ctx, change) })
 	if err != nil {
 		p.fail("record %+v: %v", change.Transition, err)
 	}
@@ -157,11 +157,15 @@ func (p *program) journaling() int {
 func closeJournal(p *program) {
 	o := &p.orders
 	readStream(p)
+	if hasEarlierLife(o.get(p)) {
+		p.counts.add("an earlier life")
+		return
+	}
 
 	for range len(o.made) + 1 {
 		var wrote bool
 		err := p.call("close the journal", func(ctx context.Context, m *machine) (err error) {
-			wrote, err = m.orders[p.journaling()].CloseJournal(ctx, o.journal.image)
+			wrote, err = m.with(p, p.journaling()).CloseJournal(ctx, o.journal.image)
 			return err
 		})
 		if err != nil {
@@ -170,10 +174,20 @@ func closeJournal(p *program) {
 		}
 
 		if !wrote && !o.readLost(p) {
+			o.checkClosed(p)
 			return
 		}
 	}
 	p.fail("the journal of %s has no end of gaps", o.id)
+}
+
+// checkClosed finds rows that are missing still, although nothing but the ring has their transitions.
+func (o *orders) checkClosed(p *program) {
+	for i := range o.made {
+		if m := &o.made[i]; m.row == missing && !o.remembers(m) {
+			p.fail("the journal of %s is closed, and lacks %+v", o.id, *m)
+		}
+	}
 }
 
 // readLost learns from the journal which rows are lost, and reports whether there are new ones. No row may
@@ -253,7 +267,7 @@ func (o *orders) checkJournal(p *program) {
 
 	var facts transitions.Facts
 	whole := !slices.ContainsFunc(o.made, func(m made) bool { return m.row == missing })
-	err := facts.Rebuild(p.store.machines[1].orders[0].RowsOf(p.t.Context(), o.id, 0))
+	err := facts.Rebuild(p.store.machines[1].with(p, 0).RowsOf(p.t.Context(), o.id, 0))
 	if whole && (err != nil || facts.State != o.state || facts.TransitionID != o.at()) || err != nil && !errors.Is(err, transitions.ErrJournalBroken) {
 		p.fail("the journal of %s proves %s at %d, %v; want %s at %d", o.id, facts.State, facts.TransitionID, err, o.state, o.at())
 	}

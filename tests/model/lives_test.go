@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -51,9 +50,8 @@ func restoreOrder(p *program) {
 		return
 	}
 
-	// The newest life is the one whose name sorts last. A clock that was behind has given it a name that does not.
-	if lives := o.get(p).LifeIDs(); !slices.IsSortedFunc(lives, func(a, b string) int { return strings.Compare(b, a) }) {
-		p.counts.add("a life with an early name")
+	if hasEarlyName(o.get(p)) {
+		p.counts.add("an early name")
 		return
 	}
 

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	flagSteps = flag.Int("steps", 6_000, "steps of all programs together")
+	flagTail  = flag.Int("tail", 40, "lines of a failure")
 	flagSeed  = flag.Uint64("seed", 1, "seed of the first program; each following one has the next")
 )
 
@@ -148,6 +149,7 @@ func (s *callers) play(t *testing.T, seed uint64, counts *tally) {
 
 	p := &program{t: t, store: s, seed: seed, dice: rand.New(rand.NewPCG(seed, 11)), counts: counts}
 	s.playing = p
+	s.restart(t)
 	p.begin()
 	p.claims.begin(p)
 	p.actions.begin(p)
@@ -187,5 +189,5 @@ func (p *program) note(format string, args ...any) {
 // fail reports what does not follow the model, with the last steps.
 func (p *program) fail(format string, args ...any) {
 	p.t.Helper()
-	p.t.Errorf("seed %d: %s\n%s", p.seed, fmt.Sprintf(format, args...), strings.Join(p.log[max(0, len(p.log)-40):], "\n"))
+	p.t.Errorf("seed %d: %s\n%s", p.seed, fmt.Sprintf(format, args...), strings.Join(p.log[max(0, len(p.log)-*flagTail):], "\n"))
 }

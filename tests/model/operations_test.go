@@ -49,7 +49,8 @@ var operations = []operation{
 	{"compare the stock", 10, compareStock},
 
 	{"place an order", 3, placeOrder},
-	{"an event", 120, sendEvent},
+	{"place the order again", 5, placeAgain},
+	{"an event", 110, sendEvent},
 	{"repeat an event", 30, repeatEvent},
 	{"another event under a used id", 5, conflictingEvent},
 	{"an id that is over", 5, lateEvent},

@@ -24,6 +24,7 @@ type orders struct {
 
 	placed  int
 	id      transitions.OrderID
+	order   transitions.NewOrder // as it was placed
 	state   workflow.State
 	version int
 	// made are its transitions, oldest first.
@@ -75,14 +76,16 @@ func placeOrder(p *program) {
 	if o.placed > 0 {
 		o.check(p)
 	}
-	*o = orders{configurations: o.configurations, placed: o.placed + 1, renewed: 0}
+	*o = orders{configurations: o.configurations, placed: o.placed + 1}
 	o.id, o.state = transitions.OrderID(p.id("order", o.placed)), workflow.Pending
 	o.content = content{lines: []transitions.Item{{SKU: "first", Quantity: 1, Price: 100}}, total: 100}
+
+	o.order = o.content.order(o.id)
 
 	i := p.configuration()
 	o.version = configurations[i].definition.Version()
 	_, err := p.callOrders("place", i, nil, func(ctx context.Context, orders *transitions.Orders) error {
-		r, err := orders.Create(ctx, o.content.order(o.id))
+		r, err := orders.Create(ctx, o.order)
 		if err == nil && !r.Verdict.Done() {
 			err = fmt.Errorf("verdict %s", r.Verdict)
 		}
@@ -93,6 +96,29 @@ func placeOrder(p *program) {
 		p.fail("place %s: %v", o.id, err)
 	}
 	o.moved(p, i, made{id: 1, event: workflow.Place})
+}
+
+// placeAgain sends the order again, as it was placed or with another content. An order that was edited since is
+// the same; one that has come back without its content is not.
+func placeAgain(p *program) {
+	o, i := &p.orders, p.configuration()
+	order, want := o.order, transitions.Replayed
+	if p.chance(30) {
+		order.Reference = "another"
+	}
+
+	if order.Reference != "" || o.content.lost {
+		want = transitions.Conflict
+	}
+
+	var got transitions.Result
+	_, err := p.callOrders("place again", i, nil, func(ctx context.Context, orders *transitions.Orders) (err error) {
+		got, err = orders.Create(ctx, order)
+		return err
+	})
+	if err != nil || got.Verdict != want {
+		p.fail("place %s again under configuration %d: %s, %v; want %s", o.id, i, got.Verdict, err, want)
+	}
 }
 
 // moved notes a transition that was made under the configuration.
@@ -204,12 +230,16 @@ func (o *orders) judge(c configuration, r transitions.Request) expected {
 // assigned reports whether the id was not chosen by the caller.
 func (m *made) assigned() bool { return m.request.TransitionID == 0 && m.id > 1 }
 
-// events are those that are sent. An order can be held and released again and again, so these come up more
-// often.
-var events = []workflow.Event{
-	workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release,
-	workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release,
-	workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Cancel,
+// event chooses an event. An order can be held and released again and again, so that mostly comes next.
+func (o *orders) event(p *program) workflow.Event {
+	switch n := p.roll(100); {
+	case n >= 75:
+		return []workflow.Event{workflow.Hold, workflow.Release, workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Cancel}[p.roll(6)]
+	case o.state == workflow.OnHold, o.state == workflow.PaidOnHold:
+		return workflow.Release
+	default:
+		return workflow.Hold
+	}
 }
 
 // sendEvent sends a request with an id, with a name, or with both. The id may skip some.
@@ -220,7 +250,7 @@ func sendEvent(p *program) {
 		return
 	}
 
-	r := transitions.Request{OrderID: o.id, Event: events[p.roll(len(events))], TransitionID: o.at() + 1}
+	r := transitions.Request{OrderID: o.id, Event: o.event(p), TransitionID: o.at() + 1}
 	if p.chance(10) {
 		r.TransitionID += transitions.TransitionID(1 + p.roll(3))
 	}
@@ -323,7 +353,7 @@ func (p *program) callOrders(name string, i int, want error, do func(ctx context
 		err = p.callSetting(name, func(ctx context.Context, m *machine) error {
 			ears, era := &m.orderHears[i], m.era.Load()
 			knows = ears.open(m)
-			err := do(ctx, m.orders[i])
+			err := do(ctx, m.with(p, i))
 			ears.listen(m, era, err)
 			knows = knows && era == m.era.Load()
 			heard = heard && knows
@@ -386,7 +416,7 @@ func migrateOrder(p *program) {
 
 // get reads the order through the package.
 func (o *orders) get(p *program) *transitions.Order {
-	order, found, err := p.store.machines[1].orders[0].Get(p.t.Context(), o.id)
+	order, found, err := p.store.machines[1].with(p, 0).Get(p.t.Context(), o.id)
 	if err != nil || !found {
 		p.fail("read %s: %v, %v", o.id, found, err)
 	}

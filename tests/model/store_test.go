@@ -38,7 +38,7 @@ type store struct {
 // callers are machines that play one program after the other, on a clock of their own. The
 // sweeps go by the clock, so they have their own tables of stock, accounts, holds and payments.
 type callers struct {
-	db       *dynamodb.Client // without faults
+	*store
 	slot     int
 	playing  *program
 	clock    *embeddedtest.Clock
@@ -86,16 +86,24 @@ func (s *store) slot(t *testing.T, slot int) *callers {
 	embeddedtest.Create(t, s.db, ledgerTables(slot).Inputs()...)
 	embeddedtest.Create(t, s.db, paymentTables(slot).Inputs()...)
 
-	c := &callers{db: s.db, slot: slot, clock: new(embeddedtest.Clock)}
+	c := &callers{store: s, slot: slot, clock: new(embeddedtest.Clock)}
+	c.restart(t)
+
+	return c
+}
+
+// restart starts the processes of the machines anew.
+func (c *callers) restart(t *testing.T) {
+	t.Helper()
+
+	c.machines = nil
 	for _, skew := range skews {
-		m, err := newMachine(s, c, skew)
+		m, err := newMachine(c.store, c, skew)
 		if err != nil {
 			t.Error(err)
 		}
 		c.machines = append(c.machines, m)
 	}
-
-	return c
 }
 
 // machine is a caller: a clock that is off, and clients whose requests can be cut off.
@@ -115,10 +123,11 @@ type machine struct {
 	// kept are the claims of each retention. The first are claims.
 	kept      []*once.Claims
 	keptHears []ears
-	// orders are one for each of configurations.
+	// orders are one for each of configurations, made when they are needed.
 	orders     []*transitions.Orders
 	orderHears []ears
 
+	db        *dynamodb.Client
 	transport *embeddedtest.Transport
 	mu        sync.Mutex
 	fuse      fuse
@@ -153,7 +162,7 @@ func newMachine(s *store, c *callers, skew time.Duration) (*machine, error) {
 	m.transport.Around(m.carry)
 
 	db := dynamodb.NewFromConfig(cfg)
-	faults := make([]error, 7)
+	faults := make([]error, 6)
 	for _, retention := range retentions {
 		claims, err := once.New(once.Config{DynamoDB: db, Table: claimsTable(slot), Operation: "charge", Lease: time.Minute, Retention: retention,
 			Reconcile: c.reconcile, Now: m.now})
@@ -167,15 +176,26 @@ func newMachine(s *store, c *callers, skew time.Duration) (*machine, error) {
 	faults[3] = err
 	m.payments, faults[4] = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables(slot), Ledger: m.ledger, Processor: bank, Now: m.now})
 	m.stock, faults[5] = inventory.New(inventory.Config{DynamoDB: db, Table: stockTable(slot), DueTable: dueTable(slot), Now: m.now})
-	for _, c := range configurations {
-		cfg := c.config()
-		cfg.DynamoDB, cfg.Log, cfg.Now = db, embeddedtest.Quiet(), m.now
-		orders, err := transitions.New(cfg)
-		m.orders, faults[6] = append(m.orders, orders), errors.Join(faults[6], err)
-	}
+	m.db, m.orders = db, make([]*transitions.Orders, len(configurations))
 	m.keptHears, m.orderHears = make([]ears, len(m.kept)), make([]ears, len(m.orders))
 
 	return m, errors.Join(faults...)
+}
+
+// with returns the orders under a configuration.
+func (m *machine) with(p *program, i int) *transitions.Orders {
+	if m.orders[i] == nil {
+		cfg := configurations[i].config()
+		cfg.DynamoDB, cfg.Log, cfg.Now = m.db, embeddedtest.Quiet(), m.now
+
+		orders, err := transitions.New(cfg)
+		if err != nil {
+			p.fail("configuration %d: %v", i, err)
+		}
+		m.orders[i] = orders
+	}
+
+	return m.orders[i]
 }
 
 // carry carries a request, as far as the fuse lets it. The answer has the service's time.
