@@ -38,10 +38,19 @@ func renewOrder(p *program) {
 			p.fail("transition %d of %s has got another life: %s, before %s", m.id, o.id, now.LifeAt(m.id), order.LifeAt(m.id))
 		}
 	}
+	o.earlier = nil
 	o.changed(p)
 }
 
-// restoreOrder deletes the order, and restores it from its journal, which must be whole.
+// snapshot is an order as it was.
+type snapshot struct {
+	image   item
+	at      transitions.TransitionID
+	content content
+}
+
+// restoreOrder takes the order back to an earlier time, or deletes it, and restores it from its journal, which
+// must be whole. It keeps the content that it had at that time.
 func restoreOrder(p *program) {
 	o := &p.orders
 	readStream(p)
@@ -55,11 +64,7 @@ func restoreOrder(p *program) {
 		return
 	}
 
-	if _, err := p.store.db.DeleteItem(p.t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(orderTable), Key: o.key()}); err != nil {
-		p.fail("delete %s: %v", o.id, err)
-	}
-	o.journal.write(p, nil)
-
+	o.takeBack(p)
 	i := p.journaling()
 	_, err := p.callOrders("restore", i, nil, func(ctx context.Context, orders *transitions.Orders) error {
 		_, err := orders.Restore(ctx, o.id, true)
@@ -74,8 +79,32 @@ func restoreOrder(p *program) {
 		p.fail("restore %s: %v", o.id, err)
 	}
 
-	o.content, o.kept = content{lost: true}, false
+	o.kept = false
 	o.changed(p)
+}
+
+// takeBack takes the order back to an earlier time of its present life, or deletes it.
+func (o *orders) takeBack(p *program) {
+	earlier := slices.DeleteFunc(slices.Clone(o.earlier), func(s snapshot) bool { return s.at == o.at() })
+	if len(earlier) == 0 || p.chance(30) {
+		p.counts.add("lost order")
+		_, err := p.store.db.DeleteItem(p.t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(orderTable), Key: o.key()})
+		if err != nil {
+			p.fail("delete %s: %v", o.id, err)
+		}
+		o.journal.write(p, nil)
+		o.content, o.earlier = content{lost: true}, nil
+
+		return
+	}
+
+	p.counts.add("order taken back")
+	s := earlier[p.roll(len(earlier))]
+	_, err := p.store.db.PutItem(p.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(orderTable), Item: s.image})
+	if err != nil {
+		p.fail("take %s back to %d: %v", o.id, s.at, err)
+	}
+	o.journal.image, o.content, o.earlier = s.image, s.content, nil
 }
 
 // restoreNothing tries to restore an order that is not behind its journal.

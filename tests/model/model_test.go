@@ -70,7 +70,7 @@ func TestProgramsFollowTheModel(t *testing.T) {
 
 // rare are what many programs together come to: every operation, and what happens in some of them.
 func rare() []string {
-	names := []string{"crash", "deleted", "cut off", "lease lost", "a clock was set in a call", "trimmed", "lost row"}
+	names := []string{"crash", "deleted", "cut off", "lease lost", "a clock was set in a call", "trimmed", "lost row", "lost order", "order taken back", "lost record"}
 	for _, o := range operations {
 		names = append(names, o.name)
 	}

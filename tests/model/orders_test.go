@@ -36,6 +36,8 @@ type orders struct {
 	kept    bool
 	unkept  transitions.TransitionID
 	renewed int
+	// earlier is how the order was in its present life.
+	earlier []snapshot
 }
 
 // made is a transition that the order has made.
@@ -472,6 +474,7 @@ func (o *orders) changed(p *program) {
 		p.fail("the item of %s has %v, want %v", o.id, got, want)
 	}
 	o.journal.write(p, now)
+	o.earlier = append(o.earlier, snapshot{now, o.at(), o.content})
 }
 
 // check compares the whole order with the model.
