@@ -170,6 +170,13 @@ func (c *claims) do(p *program, k *claimed, how ending) {
 			continue
 		}
 
+		// The clock was set during the first call of a process, whose lease had ended by the service's time. The
+		// caller comes again.
+		if errors.Is(err, once.ErrLeaseExpired) && !knows {
+			p.counts.add("lease in the past")
+			continue
+		}
+
 		// The caller comes again, and does what it had come for.
 		if how == cutAfter && err != nil {
 			how = works
@@ -184,7 +191,8 @@ func (c *claims) do(p *program, k *claimed, how ending) {
 		p.fail("%s is done: %q, replayed %t, %v", k.name, result, replayed, err)
 	case k.done:
 	case err == nil && replayed && !knows && k.effects == 0:
-		p.counts.add("old result") // an answer in which the clock is set tells nothing, so the old result seems to be kept
+		// The answer during which a clock was set tells nothing, so an old result seems to be kept.
+		p.counts.add("old result")
 	case err == nil:
 		k.mayBeLost = false
 		k.done, k.result, k.expires = true, string(result), p.store.clock.Now().Add(retentions[retention])

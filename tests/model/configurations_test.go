@@ -38,14 +38,14 @@ var first, second = workflow.Order(), withoutRelease()
 
 // configurations are those of the orders. A program has some of them, and changes from call to call.
 var configurations = []configuration{
-	{definition: first, knows: []int{2}, journal: transactional, memory: 32, age: week},
+	{definition: first, knows: []int{2}, journal: transactional, memory: 8, age: week},
 	{definition: first, knows: []int{2}, journal: byStream, memory: 4, age: week},
 	{definition: first, knows: []int{2}, requests: requestsTable, journal: transactional, memory: 8, age: time.Minute},
 	{definition: first, knows: []int{2}, requests: requestsTable, journal: byStream, memory: 64, age: week},
-	{definition: first, knows: []int{2}, requests: requestsTable, journal: unjournaled, memory: 16, age: week},
+	{definition: first, knows: []int{2}, requests: requestsTable, journal: unjournaled, memory: 8, age: week},
 	{definition: first, knows: []int{2}, journal: unjournaled, memory: 4, age: time.Minute},
 	{definition: first, requests: requestsTable, journal: byStream, memory: 32, age: time.Minute},
-	{definition: second, knows: []int{1}, requests: requestsTable, journal: transactional, memory: 16, age: week},
+	{definition: second, knows: []int{1}, requests: requestsTable, journal: transactional, memory: 12, age: week},
 	{definition: second, knows: []int{1}, requests: requestsTable, journal: byStream, memory: 4, age: week},
 	{definition: second, knows: []int{1}, journal: byStream, memory: 8, age: time.Hour},
 	{definition: second, requests: requestsTable, journal: transactional, memory: 64, age: week},

@@ -53,9 +53,15 @@ func (c *content) order(id transitions.OrderID) transitions.NewOrder {
 	return transitions.NewOrder{ID: id, Items: c.lines, Total: transitions.Money{Amount: c.total, Currency: currency}}
 }
 
-// editOrder edits the content, if the order's state allows it.
+// editOrder edits the content once or twice, or more often than an order remembers.
 func editOrder(p *program) {
-	o := &p.orders
+	for range 1 + p.roll(p.orders.edits) {
+		p.orders.edit(p)
+	}
+}
+
+// edit edits the content, if the order's state allows it.
+func (o *orders) edit(p *program) {
 	e := edit{
 		id: transitions.RequestID(p.id("edit", len(p.log))), kind: kind(p.roll(int(kinds))), text: fmt.Sprint("text ", p.roll(100)),
 		line: transitions.Item{SKU: []string{"first", "second", "third"}[p.roll(3)], Quantity: 1 + p.dice.Int64N(3), Price: p.dice.Int64N(500)},
@@ -101,7 +107,11 @@ func repeatEdit(p *program) {
 		return
 	}
 
-	e, want := known[p.roll(len(known))], transitions.Replayed
+	e, want := known[0], transitions.Replayed // the first that is to be forgotten
+	if p.chance(50) {
+		e = known[p.roll(len(known))]
+	}
+
 	if p.chance(20) {
 		e.line.Quantity++
 		e.line.SKU += "-other"

@@ -86,7 +86,7 @@ func restoreOrder(p *program) {
 // takeBack takes the order back to an earlier time of its present life, or deletes it.
 func (o *orders) takeBack(p *program) {
 	earlier := slices.DeleteFunc(slices.Clone(o.earlier), func(s snapshot) bool { return s.at == o.at() })
-	if len(earlier) == 0 || p.chance(30) {
+	if len(earlier) == 0 || p.chance(50) {
 		p.counts.add("lost order")
 		_, err := p.store.db.DeleteItem(p.t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(orderTable), Key: o.key()})
 		if err != nil {

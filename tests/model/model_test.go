@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	flagSteps = flag.Int("steps", 6_000, "steps of all programs together")
+	flagSteps = flag.Int("steps", 5_000, "steps of all programs together")
 	flagTail  = flag.Int("tail", 40, "lines of a failure")
 	flagSeed  = flag.Uint64("seed", 1, "seed of the first program; each following one has the next")
 )
@@ -70,7 +70,7 @@ func TestProgramsFollowTheModel(t *testing.T) {
 
 // rare are what many programs together come to: every operation, and what happens in some of them.
 func rare() []string {
-	names := []string{"crash", "deleted", "cut off", "lease lost", "a clock was set in a call", "trimmed", "lost row", "lost order", "order taken back", "lost record"}
+	names := []string{"crash", "deleted", "cut off", "lease lost", "a clock was set in a call", "trimmed", "lost row", "lost order", "order taken back"}
 	for _, o := range operations {
 		names = append(names, o.name)
 	}

@@ -26,7 +26,7 @@ var operations = []operation{
 	{"use an action", 68, consumeAction},
 	{"cancel an action", 12, cancelAction},
 
-	{"transfer", 90, transfer},
+	{"transfer", 75, transfer},
 	{"repeat a transfer", 30, repeatTransfer},
 	{"hold money", 30, holdMoney},
 	{"settle a hold", 30, settleHold},
@@ -41,7 +41,7 @@ var operations = []operation{
 	{"a sweep of payments", 5, sweepPayments},
 	{"compare a payment", 7, comparePayment},
 
-	{"reserve", 80, reserve},
+	{"reserve", 70, reserve},
 	{"commit a reservation", 30, commitReservation},
 	{"release a reservation", 30, releaseReservation},
 	{"add to a reservation", 30, addToReservation},
@@ -55,7 +55,7 @@ var operations = []operation{
 	{"another event under a used id", 5, conflictingEvent},
 	{"an id that is over", 5, lateEvent},
 	{"migrate the order", 4, migrateOrder},
-	{"edit the order", 30, editOrder},
+	{"edit the order", 35, editOrder},
 	{"repeat an edit", 15, repeatEdit},
 	{"renew the order", 3, renewOrder},
 	{"restore the order", 4, restoreOrder},

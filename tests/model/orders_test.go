@@ -19,8 +19,9 @@ import (
 // orders is the model of one order after the other: its state, the transitions that it has made, its
 // content, and where the evidence of a transition is.
 type orders struct {
-	// configurations are the indexes of those that the program has.
+	// configurations are the indexes of those that the program has, edits how many come in a row at most.
 	configurations []int
+	edits          int
 
 	placed  int
 	id      transitions.OrderID
@@ -58,10 +59,15 @@ type expected struct {
 	err     error
 }
 
-const ringSize = 8
+const (
+	ringSize = 8
+	// manyEdits in a row fill the memory of an order, which is then not paid soon.
+	manyEdits = 24
+)
 
 func (o *orders) begin(p *program) {
 	o.configurations = p.dice.Perm(len(configurations))[:1+p.roll(4)]
+	o.edits = []int{2, 2, 2, 2, 2, manyEdits}[p.roll(6)]
 	placeOrder(p)
 }
 
@@ -78,7 +84,7 @@ func placeOrder(p *program) {
 	if o.placed > 0 {
 		o.check(p)
 	}
-	*o = orders{configurations: o.configurations, placed: o.placed + 1}
+	*o = orders{configurations: o.configurations, edits: o.edits, placed: o.placed + 1}
 	o.id, o.state = transitions.OrderID(p.id("order", o.placed)), workflow.Pending
 	o.content = content{lines: []transitions.Item{{SKU: "first", Quantity: 1, Price: 100}}, total: 100}
 
@@ -235,7 +241,7 @@ func (m *made) assigned() bool { return m.request.TransitionID == 0 && m.id > 1 
 // event chooses an event. An order can be held and released again and again, so that mostly comes next.
 func (o *orders) event(p *program) workflow.Event {
 	switch n := p.roll(100); {
-	case n >= 75:
+	case n >= 75 && o.edits < manyEdits || n >= 95:
 		return []workflow.Event{workflow.Hold, workflow.Release, workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Cancel}[p.roll(6)]
 	case o.state == workflow.OnHold, o.state == workflow.PaidOnHold:
 		return workflow.Release
