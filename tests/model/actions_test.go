@@ -23,9 +23,10 @@ type action struct {
 	at        time.Time // when it was consumed
 }
 
-func (a *actionsModel) begin(p *program) { a.create(p) }
+func (a *actionsModel) begin(p *program) { createAction(p) }
 
-func (a *actionsModel) create(p *program) {
+func createAction(p *program) {
+	a := &p.actions
 	now := p.store.clock.Now()
 	one := &action{request: p.id("create", len(a.all)), expires: now.Add([]time.Duration{time.Minute, time.Hour, 100 * time.Hour}[p.roll(3)])}
 	if p.chance(50) {
@@ -45,20 +46,17 @@ func (a *actionsModel) create(p *program) {
 	a.all = append(a.all, one)
 }
 
-func (a *actionsModel) step(p *program) {
-	if p.chance(20) {
-		a.create(p)
-		return
-	}
+// some chooses an action.
+func (a *actionsModel) some(p *program) *action {
 	one := a.all[p.roll(len(a.all))]
 	p.passBy(one.expires)
 	p.passBy(one.expires.Add(24 * time.Hour))
 
-	if p.chance(15) {
-		a.cancel(p, one)
-		return
-	}
+	return one
+}
 
+func consumeAction(p *program) {
+	a, one := &p.actions, p.actions.some(p)
 	r := actions.Request{ID: one.id, PIN: one.pin, ConsumeID: []string{"first", "second", "third"}[p.roll(3)]}
 	want := one.outcome(p.store.clock.Now(), r.ConsumeID)
 	if one.pin != "" && want == "" && one.wrong < 3 && p.chance(30) {
@@ -105,7 +103,8 @@ func (a *action) outcome(now time.Time, consumeID string) actions.Outcome {
 	return ""
 }
 
-func (a *actionsModel) cancel(p *program, one *action) {
+func cancelAction(p *program) {
+	a, one := &p.actions, p.actions.some(p)
 	want := one.outcome(p.store.clock.Now(), "")
 	if want == "" {
 		want, one.state = actions.Canceled, actions.Canceled
@@ -131,5 +130,3 @@ func (a *actionsModel) deleteExpired(p *program) {
 		p.deleteExpired("actions", actions.ExpiryAttribute, item{"actionId": &types.AttributeValueMemberS{Value: string(one.id)}})
 	}
 }
-
-func (a *actionsModel) check(*program) {}

@@ -31,6 +31,10 @@ type claimed struct {
 	expires time.Time // of the record
 	// begunUntil is how long the record says that the work may have begun.
 	begunUntil time.Time
+	// mayBeLost: a caller whose clock was wrong may have replaced the record, and has died before it could
+	// restore it. Nothing is known of the work then.
+	mayBeLost bool
+	swept     bool // by the sweep that is under way
 }
 
 // ending says how the work under a key ends.
@@ -51,52 +55,57 @@ func (c *claims) begin(p *program) {
 
 var errBusy = errors.New("the far side is busy")
 
-func (c *claims) step(p *program) {
-	if p.chance(40) {
-		c.mark(p)
-		return
-	}
+// some chooses a key. After the retention of its record, it is free again.
+func (c *claims) some(p *program) *claimed {
 	k := &c.keys[p.roll(len(c.keys))]
 	p.passBy(k.expires)
 
-	// After the retention, the key is free again.
 	if k.done && p.store.clock.Now().After(k.expires) {
 		*k = claimed{name: k.name}
 	}
 
-	if k.done && p.chance(20) {
-		err := p.call("claim", func(ctx context.Context, m *machine) error {
-			_, _, err := m.claims.Do(ctx, k.name, []byte("another payload"), func(context.Context, *once.Claim) ([]byte, error) {
-				k.effects++
-				return nil, nil
-			})
+	return k
+}
 
-			return err
-		})
-		if !errors.Is(err, once.ErrMismatch) {
-			p.fail("%s with another payload: %v", k.name, err)
-		}
+// work is work under a key that ends like that.
+func work(how ending) func(*program) {
+	return func(p *program) { p.claims.do(p, p.claims.some(p), how) }
+}
 
+// otherPayload sends another payload under a key whose work was done.
+func otherPayload(p *program) {
+	k := p.claims.some(p)
+	// A caller with a wrong clock may take the record for an old one, and die.
+	if !k.done || k.mayBeLost || k.expires.Sub(p.store.clock.Now()) < mostOff+time.Hour {
 		return
 	}
 
-	switch n := p.roll(100); {
-	case n < 60:
-		c.do(p, k, works)
-	case n < 72:
-		c.do(p, k, fails)
-	case n < 82:
-		c.do(p, k, cutBefore)
-	case n < 92:
-		c.do(p, k, cutAfter)
-	default:
-		c.loseLease(p, k)
+	err := p.call("claim", func(ctx context.Context, m *machine) error {
+		_, _, err := m.claims.Do(ctx, k.name, []byte("another payload"), func(context.Context, *once.Claim) ([]byte, error) {
+			k.effects++
+			return nil, nil
+		})
+
+		return err
+	})
+	if !errors.Is(err, once.ErrMismatch) {
+		p.fail("%s with another payload: %v", k.name, err)
 	}
 }
 
-// work is the beginning of the work, which reaches the far side if it has had no effect there yet. Work
+// endsWithin reports whether the record ends so soon that a wrong clock may take it for an old one.
+func (k *claimed) endsWithin(d time.Duration, now time.Time) bool {
+	return k.done && k.expires.Sub(now) < d || k.begunUntil.After(now) && k.begunUntil.Sub(now) < d
+}
+
+// beginWork is the beginning of the work, which reaches the far side if it has had no effect there yet. Work
 // that takes over looks at the far side first, as a caller must.
-func (c *claims) work(p *program, k *claimed, claim *once.Claim, reaches bool) {
+func (c *claims) beginWork(p *program, k *claimed, claim *once.Claim, reaches bool) {
+	if k.mayBeLost {
+		p.counts.add("lost record")
+		*k = claimed{name: k.name, effects: map[bool]int{true: k.effects}[claim.Outcome == once.TakenOver]}
+	}
+
 	mayHaveBegun := k.effects > 0 || p.store.clock.Now().Before(k.begunUntil)
 	if mayHaveBegun && claim.Outcome != once.TakenOver {
 		p.fail("%s: told %q although the work may have begun", k.name, claim.Outcome)
@@ -117,7 +126,7 @@ func (c *claims) do(p *program, k *claimed, how ending) {
 	retention := p.roll(len(retentions))
 	work := func(cut context.CancelFunc) func(context.Context, *once.Claim) ([]byte, error) {
 		return func(ctx context.Context, claim *once.Claim) ([]byte, error) {
-			c.work(p, k, claim, how == works || how == cutAfter)
+			c.beginWork(p, k, claim, how == works || how == cutAfter)
 
 			switch how {
 			case fails:
@@ -135,23 +144,36 @@ func (c *claims) do(p *program, k *claimed, how ending) {
 
 	var (
 		err     error
-		unheard bool
+		unheard bool // by one of those that failed
+		knows   bool // whether the last one knew the service's time
 	)
 	for range 12 {
-		err = p.call("claim", func(ctx context.Context, m *machine) (err error) {
+		err = p.callSetting("claim", func(ctx context.Context, m *machine) (err error) {
 			ctx, cut := context.WithCancel(ctx)
 			defer cut()
+			ears, era := &m.keptHears[retention], m.era.Load()
+			knows = ears.open(m)
 			result, replayed, err = m.kept[retention].Do(ctx, k.name, []byte("payload"), work(cut))
-			unheard = unheard || err != nil && !m.heard[retention]
-			m.heard[retention] = m.heard[retention] || err == nil
+			ears.listen(m, era, err)
+			if knows = knows && era == m.era.Load(); err != nil && !knows {
+				unheard = true
+				k.mayBeLost = k.mayBeLost || k.endsWithin(mostOff+time.Hour, p.store.clock.Now())
+			}
 
 			return err
 		})
 
-		// A crashed caller has left its lease. If it had never heard the service's time, the lease is as
+		// A crashed caller has left its lease. If it had not heard the service's time, the lease is as
 		// wrong as its clock.
 		if errors.Is(err, once.ErrInProgress) {
-			p.store.clock.Advance(map[bool]time.Duration{false: 2 * time.Minute, true: 8 * time.Hour}[unheard])
+			p.store.clock.Advance(map[bool]time.Duration{false: 2 * time.Minute, true: mostOff + 2*time.Minute}[unheard])
+			continue
+		}
+
+		// The clock was set during the first call of a process, whose lease had ended by the service's time. The
+		// caller comes again.
+		if errors.Is(err, once.ErrLeaseExpired) && !knows {
+			p.counts.add("lease in the past")
 			continue
 		}
 
@@ -168,7 +190,11 @@ func (c *claims) do(p *program, k *claimed, how ending) {
 	case k.done && (err != nil || !replayed || string(result) != k.result):
 		p.fail("%s is done: %q, replayed %t, %v", k.name, result, replayed, err)
 	case k.done:
+	case err == nil && replayed && !knows && k.effects == 0:
+		// The answer during which a clock was set tells nothing, so an old result seems to be kept.
+		p.counts.add("old result")
 	case err == nil:
+		k.mayBeLost = false
 		k.done, k.result, k.expires = true, string(result), p.store.clock.Now().Add(retentions[retention])
 	case how == fails && errors.Is(err, errBusy), how == cutBefore && errors.Is(err, context.Canceled):
 	default:
@@ -182,22 +208,27 @@ func (c *claims) do(p *program, k *claimed, how ending) {
 
 // loseLease works for longer than the lease: another caller takes over and does the work meanwhile. The
 // late result must not be stored.
-func (c *claims) loseLease(p *program, k *claimed) {
-	m := p.store.machines[p.roll(len(p.store.machines))]
+func loseLease(p *program) {
+	c, k, m := &p.claims, p.claims.some(p), p.machine()
 
+	ears, era := &m.keptHears[0], m.era.Load()
+	knows := ears.open(m)
 	result, replayed, err := m.claims.Do(p.t.Context(), k.name, []byte("payload"), func(_ context.Context, claim *once.Claim) ([]byte, error) {
-		c.work(p, k, claim, true)
+		c.beginWork(p, k, claim, true)
 		p.counts.add("lease lost")
 		p.store.clock.Advance(2 * time.Minute)
 		c.do(p, k, works)
 
 		return []byte("late"), nil
 	})
+	ears.listen(m, era, err)
 	p.note("lease lost: %q, replayed %t, %v", result, replayed, err)
 
 	switch {
 	case errors.Is(err, once.ErrInProgress): // a crashed caller has left its lease
 	case err == nil && replayed && k.done && string(result) == k.result:
+	case err == nil && replayed && !knows && k.effects == 0:
+		p.counts.add("old result")
 	case errors.Is(err, once.ErrLeaseExpired), errors.Is(err, once.ErrStaleOwner):
 	default:
 		p.fail("%s after its lease was lost: %q, replayed %t, %v", k.name, result, replayed, err)
@@ -205,7 +236,8 @@ func (c *claims) loseLease(p *program, k *claimed) {
 }
 
 // mark counts in an item, once for each key, also when it is sent again.
-func (c *claims) mark(p *program) {
+func mark(p *program) {
+	c := &p.claims
 	n, memory := c.marked, []int{4, 8, 16}[p.roll(3)]
 	if n > 0 && p.chance(40) {
 		n = c.marked - 1 - p.roll(c.marked-c.remembered)
@@ -216,7 +248,7 @@ func (c *claims) mark(p *program) {
 	}
 
 	var replayed bool
-	err := p.call("mark", func(ctx context.Context, m *machine) (err error) {
+	err := p.callSetting("mark", func(ctx context.Context, m *machine) (err error) {
 		_, replayed, err = m.claims.DoInItem(ctx, p.id("mark", n), []byte("payload"), once.ItemWrite{Table: businessTable, Key: c.item(p), Memory: memory,
 			Add: "n :one", Values: item{":one": &types.AttributeValueMemberN{Value: "1"}}})
 		return err
@@ -232,7 +264,7 @@ func (c *claims) item(p *program) item {
 
 func (c *claims) deleteExpired(p *program) {
 	for _, k := range c.keys {
-		p.deleteExpired("once", once.ExpiryAttribute, item{"idempotencyKey": &types.AttributeValueMemberS{Value: k.name}})
+		p.deleteExpired(claimsTable(p.store.slot), once.ExpiryAttribute, item{"idempotencyKey": &types.AttributeValueMemberS{Value: k.name}})
 	}
 }
 

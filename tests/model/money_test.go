@@ -63,23 +63,6 @@ func (m *money) world() *account { return m.accounts[0] }
 
 func (m *money) some(p *program) *account { return m.accounts[1+p.roll(len(m.accounts)-1)] }
 
-func (m *money) step(p *program) {
-	switch n := p.roll(100); {
-	case n < 45:
-		m.transfer(p)
-	case n < 60:
-		m.repeat(p)
-	case n < 75:
-		m.hold(p)
-	case n < 90:
-		m.settle(p)
-	case n < 95:
-		m.sweep(p)
-	default:
-		m.check(p)
-	}
-}
-
 // post sends a transfer and compares the answer.
 func (m *money) post(p *program, t ledger.Transfer, want error) {
 	err := p.call("transfer", func(ctx context.Context, c *machine) error {
@@ -95,7 +78,8 @@ func (m *money) post(p *program, t ledger.Transfer, want error) {
 	}
 }
 
-func (m *money) transfer(p *program) {
+func transfer(p *program) {
+	m := &p.money
 	from, to, amount := m.some(p), m.some(p), 1+p.dice.Int64N(700)
 	if from == to {
 		from = m.world()
@@ -113,8 +97,9 @@ func (m *money) transfer(p *program) {
 	}
 }
 
-// repeat sends a transfer again that was made, as it was or with another amount.
-func (m *money) repeat(p *program) {
+// repeatTransfer sends a transfer again that was made, as it was or with another amount.
+func repeatTransfer(p *program) {
+	m := &p.money
 	t := m.transfers[p.roll(len(m.transfers))].transfer
 	if p.chance(70) {
 		m.post(p, t, nil)
@@ -128,7 +113,8 @@ func (m *money) repeat(p *program) {
 	m.post(p, other, ledger.ErrConflict)
 }
 
-func (m *money) hold(p *program) {
+func holdMoney(p *program) {
+	m := &p.money
 	h := &hold{id: p.id("hold", len(p.log)), account: m.some(p), remaining: 1 + p.dice.Int64N(500)}
 	if p.chance(40) {
 		h.ends = p.store.clock.Now().Add(10 * time.Minute).Truncate(time.Millisecond)
@@ -155,8 +141,9 @@ func (m *money) hold(p *program) {
 	}
 }
 
-// settle pays from a hold, or releases it.
-func (m *money) settle(p *program) {
+// settleHold pays from a hold, or releases it.
+func settleHold(p *program) {
+	m := &p.money
 	if len(m.holds) == 0 {
 		return
 	}
@@ -216,8 +203,13 @@ func (h *hold) giveBack() {
 	h.account.held -= h.remaining
 }
 
-// sweep ends the holds that have expired, of all programs of the slot.
-func (m *money) sweep(p *program) {
+// sweepHolds ends the holds that have expired, of all programs of the slot.
+func sweepHolds(p *program) {
+	m := &p.money
+	if !p.sweeping() {
+		return
+	}
+
 	for _, h := range m.holds {
 		p.passBy(h.ends)
 	}
@@ -243,7 +235,8 @@ func (m *money) sweep(p *program) {
 	})
 }
 
-func (m *money) check(p *program) {
+func compareAccounts(p *program) {
+	m := &p.money
 	sum := int64(0)
 	for _, a := range m.accounts {
 		sum += a.available + a.held

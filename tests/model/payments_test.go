@@ -22,33 +22,17 @@ type payment struct {
 	lastCapture                            payments.StepRequest
 }
 
-func (s *paymentsModel) begin(*program) {}
-
-func (s *paymentsModel) step(p *program) {
-	if len(s.all) == 0 || p.chance(25) {
-		s.authorize(p)
-		return
+// some chooses a payment, nil if there is none.
+func (s *paymentsModel) some(p *program) *payment {
+	if len(s.all) == 0 {
+		return nil
 	}
-	one := s.all[p.roll(len(s.all))]
 
-	switch n := p.roll(100); {
-	case n < 45:
-		s.capture(p, one)
-	case n < 55:
-		s.repeat(p, one)
-	case n < 75:
-		s.refund(p, one)
-	case n < 83:
-		s.void(p, one)
-	case n < 90:
-		s.sweep(p)
-	default:
-		s.compare(p, one)
-	}
+	return s.all[p.roll(len(s.all))]
 }
 
-func (s *paymentsModel) authorize(p *program) {
-	m := &p.money
+func authorize(p *program) {
+	s, m := &p.payments, &p.money
 
 	payer, payee := m.some(p), m.some(p)
 	if payer == payee {
@@ -87,7 +71,12 @@ func (s *paymentsModel) next(p *program, one *payment, amount int64) payments.St
 	return payments.StepRequest{ID: p.id("step", len(p.log)), Amount: amount}
 }
 
-func (s *paymentsModel) capture(p *program, one *payment) {
+func capture(p *program) {
+	s, one := &p.payments, p.payments.some(p)
+	if one == nil {
+		return
+	}
+
 	r := s.next(p, one, 1+p.dice.Int64N(one.amount))
 	r.Final = p.chance(20)
 	p.passBy(one.ends)
@@ -121,8 +110,13 @@ func (s *paymentsModel) capture(p *program, one *payment) {
 
 func (one *payment) expired(now time.Time) bool { return !one.ends.IsZero() && now.After(one.ends) }
 
-// sweep releases the authorizations that have expired, of all programs of the slot.
-func (s *paymentsModel) sweep(p *program) {
+// sweepPayments releases the authorizations that have expired, of all programs of the slot.
+func sweepPayments(p *program) {
+	s := &p.payments
+	if !p.sweeping() {
+		return
+	}
+
 	for _, one := range s.all {
 		p.passBy(one.ends)
 	}
@@ -168,9 +162,10 @@ func (one *payment) release() {
 	one.capturable, one.closed = 0, true
 }
 
-// repeat sends the newest capture again: it changes nothing.
-func (s *paymentsModel) repeat(p *program, one *payment) {
-	if one.lastCapture.ID == "" {
+// repeatCapture sends the newest capture again: it changes nothing.
+func repeatCapture(p *program) {
+	s, one := &p.payments, p.payments.some(p)
+	if one == nil || one.lastCapture.ID == "" {
 		return
 	}
 
@@ -183,7 +178,12 @@ func (s *paymentsModel) repeat(p *program, one *payment) {
 	}
 }
 
-func (s *paymentsModel) refund(p *program, one *payment) {
+func refund(p *program) {
+	s, one := &p.payments, p.payments.some(p)
+	if one == nil {
+		return
+	}
+
 	open := one.captured - one.refunded
 	r := s.next(p, one, 1+p.dice.Int64N(one.amount))
 	if r.Amount <= open && one.payee.available < r.Amount {
@@ -212,8 +212,9 @@ func (s *paymentsModel) refund(p *program, one *payment) {
 	one.payer.available += r.Amount
 }
 
-func (s *paymentsModel) void(p *program, one *payment) {
-	if one.captured > 0 || one.closed {
+func void(p *program) {
+	s, one := &p.payments, p.payments.some(p)
+	if one == nil || one.captured > 0 || one.closed {
 		return
 	}
 
@@ -237,6 +238,12 @@ func (s *paymentsModel) send(p *program, name string, do func(context.Context, *
 	}
 
 	return err
+}
+
+func comparePayment(p *program) {
+	if one := p.payments.some(p); one != nil {
+		p.payments.compare(p, one)
+	}
 }
 
 func (s *paymentsModel) compare(p *program, one *payment) {

@@ -38,7 +38,8 @@ func (s *stock) begin(p *program) {
 	}
 }
 
-func (s *stock) step(p *program) {
+// some chooses a reservation, which may be a new one.
+func (s *stock) some(p *program) *reservation {
 	if len(s.reservations) == 0 || p.chance(20) {
 		r := &reservation{order: p.id("reservation", len(s.reservations))}
 		for _, l := range s.levels {
@@ -49,20 +50,7 @@ func (s *stock) step(p *program) {
 	r := s.reservations[p.roll(len(s.reservations))]
 	p.passBy(r.ends)
 
-	switch n := p.roll(100); {
-	case n < 40:
-		s.reserve(p, r)
-	case n < 55:
-		s.end(p, r, inventory.Committed)
-	case n < 70:
-		s.end(p, r, inventory.Released)
-	case n < 80:
-		s.sweep(p)
-	case n < 95:
-		s.add(p, r)
-	default:
-		s.check(p)
-	}
+	return r
 }
 
 func (r *reservation) expired(now time.Time) bool {
@@ -91,7 +79,8 @@ func (s *stock) giveBack(r *reservation) {
 	r.status, r.based, r.extra, r.ends = inventory.Expired, false, 0, time.Time{}
 }
 
-func (s *stock) reserve(p *program, r *reservation) {
+func reserve(p *program) {
+	s, r := &p.stock, p.stock.some(p)
 	now := p.store.clock.Now()
 	until := time.Time{}
 	if p.chance(60) {
@@ -147,6 +136,10 @@ func (s *stock) judge(r *reservation, until time.Time) error {
 	return nil
 }
 
+func commitReservation(p *program) { p.stock.end(p, p.stock.some(p), inventory.Committed) }
+
+func releaseReservation(p *program) { p.stock.end(p, p.stock.some(p), inventory.Released) }
+
 func (s *stock) end(p *program, r *reservation, to inventory.Status) {
 	now := p.store.clock.Now()
 	err := p.call("end reservation", func(ctx context.Context, m *machine) error {
@@ -182,8 +175,13 @@ func (s *stock) end(p *program, r *reservation, to inventory.Status) {
 	}
 }
 
-// sweep ends what has expired, of all programs.
-func (s *stock) sweep(p *program) {
+// sweepReservations ends what has expired, of all programs of the slot.
+func sweepReservations(p *program) {
+	s := &p.stock
+	if !p.sweeping() {
+		return
+	}
+
 	for _, r := range s.reservations {
 		p.passBy(r.ends)
 	}
@@ -211,8 +209,9 @@ func (s *stock) sweep(p *program) {
 	}
 }
 
-// add adds a piece under a claim, in one transaction, and sends the transaction again.
-func (s *stock) add(p *program, r *reservation) {
+// addToReservation adds a piece under a claim, in one transaction, and sends the transaction again.
+func addToReservation(p *program) {
+	s, r := &p.stock, p.stock.some(p)
 	key, line := p.id("addition", s.added), []inventory.Line{{SKU: s.levels[0].SKU, Quantity: 1}}
 	s.added++
 
@@ -251,7 +250,8 @@ func (s *stock) add(p *program, r *reservation) {
 
 func levels(s *stock) string { return fmt.Sprintf("%+v %+v", *s.levels[0], *s.levels[1]) }
 
-func (s *stock) check(p *program) {
+func compareStock(p *program) {
+	s := &p.stock
 	for _, l := range s.levels {
 		got, _, err := p.store.machines[1].stock.Level(p.t.Context(), l.SKU)
 		if err != nil || got != *l {

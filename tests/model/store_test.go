@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,13 +38,12 @@ type store struct {
 // callers are machines that play one program after the other, on a clock of their own. The
 // sweeps go by the clock, so they have their own tables of stock, accounts, holds and payments.
 type callers struct {
-	db       *dynamodb.Client // without faults
+	*store
+	slot     int
+	playing  *program
 	clock    *embeddedtest.Clock
 	machines []*machine
 }
-
-// skews are how far the machines' clocks are off. The service's answers have the right time.
-var skews = []time.Duration{-5 * time.Hour, 0, 7 * time.Hour}
 
 // retentions are how long claims are kept: the configuration changes from call to call.
 var retentions = []time.Duration{24 * time.Hour, 48 * time.Hour}
@@ -55,7 +55,7 @@ func newStore(t *testing.T) *store {
 
 	engine := embeddedtest.Open(t)
 	s := &store{engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig()), key: actions.NewKey(1)}
-	embeddedtest.Create(t, s.db, once.TableInput(businessTable), once.TableInput("once"), actions.TableInput("actions"),
+	embeddedtest.Create(t, s.db, once.TableInput(businessTable), actions.TableInput("actions"),
 		transitions.OrdersTable(orderTable), transitions.JournalTable(journalTable), transitions.RequestsTable(requestsTable), sandbox.Table("charges"))
 
 	return s
@@ -72,6 +72,8 @@ func paymentTables(slot int) payments.Tables {
 	return payments.Tables{Payments: fmt.Sprint("payments-", slot), Due: fmt.Sprint("payments-due-", slot)}
 }
 
+func claimsTable(slot int) string { return fmt.Sprint("once-", slot) }
+
 func stockTable(slot int) string { return fmt.Sprint("stock-", slot) }
 
 func dueTable(slot int) string { return fmt.Sprint("stock-due-", slot) }
@@ -80,39 +82,52 @@ func dueTable(slot int) string { return fmt.Sprint("stock-due-", slot) }
 func (s *store) slot(t *testing.T, slot int) *callers {
 	t.Helper()
 
-	embeddedtest.Create(t, s.db, inventory.TableInput(stockTable(slot)), inventory.DueTableInput(dueTable(slot)))
+	embeddedtest.Create(t, s.db, once.TableInput(claimsTable(slot)), inventory.TableInput(stockTable(slot)), inventory.DueTableInput(dueTable(slot)))
 	embeddedtest.Create(t, s.db, ledgerTables(slot).Inputs()...)
 	embeddedtest.Create(t, s.db, paymentTables(slot).Inputs()...)
 
-	c := &callers{db: s.db, clock: new(embeddedtest.Clock)}
+	c := &callers{store: s, slot: slot, clock: new(embeddedtest.Clock)}
+	c.restart(t)
+
+	return c
+}
+
+// restart starts the processes of the machines anew.
+func (c *callers) restart(t *testing.T) {
+	t.Helper()
+
+	c.machines = nil
 	for _, skew := range skews {
-		m, err := newMachine(s, slot, c.clock, skew)
+		m, err := newMachine(c.store, c, skew)
 		if err != nil {
 			t.Error(err)
 		}
 		c.machines = append(c.machines, m)
 	}
-
-	return c
 }
 
 // machine is a caller: a clock that is off, and clients whose requests can be cut off.
 type machine struct {
-	skew  time.Duration
 	clock *embeddedtest.Clock
+	skew  atomic.Int64
+	// era counts how often the clock was set.
+	era atomic.Int64
+	// heard is the era in which the parts that do not find that out have read something.
+	heard int64
 
 	claims   *once.Claims
 	actions  *actions.Actions
 	ledger   *ledger.Ledger
 	payments *payments.Payments
 	stock    *inventory.Stock
-	// orders are one for each of variants.
-	orders []*transitions.Orders
 	// kept are the claims of each retention. The first are claims.
-	kept []*once.Claims
-	// heard says for each of kept whether an answer has stated the service's time.
-	heard [2]bool
+	kept      []*once.Claims
+	keptHears []ears
+	// orders are one for each of configurations, made when they are needed.
+	orders     []*transitions.Orders
+	orderHears []ears
 
+	db        *dynamodb.Client
 	transport *embeddedtest.Transport
 	mu        sync.Mutex
 	fuse      fuse
@@ -130,20 +145,27 @@ type fuse struct {
 	once   bool
 	struck bool
 	cancel context.CancelFunc
+	// sets is before which request the clock is set, counted from 1, and to what. 0 is never.
+	sets int
+	skew time.Duration
 }
 
-func newMachine(s *store, slot int, clock *embeddedtest.Clock, skew time.Duration) (*machine, error) {
+func newMachine(s *store, c *callers, skew time.Duration) (*machine, error) {
+	slot := c.slot
 	cfg := s.engine.AWSConfig()
 	// The client of an engine in the same process leaves out the steps that read the Date.
 	cfg.APIOptions = nil
-	m := &machine{skew: skew, clock: clock, transport: embeddedtest.Intercept(&cfg)}
+	m := &machine{clock: c.clock, transport: embeddedtest.Intercept(&cfg)}
+	m.set(skew)
+	m.heard = m.era.Load()
 	cfg.Retryer = embeddedtest.RetryAtOnce
 	m.transport.Around(m.carry)
 
 	db := dynamodb.NewFromConfig(cfg)
-	faults := make([]error, 7)
+	faults := make([]error, 6)
 	for _, retention := range retentions {
-		claims, err := once.New(once.Config{DynamoDB: db, Table: "once", Operation: "charge", Lease: time.Minute, Retention: retention, Now: m.now})
+		claims, err := once.New(once.Config{DynamoDB: db, Table: claimsTable(slot), Operation: "charge", Lease: time.Minute, Retention: retention,
+			Reconcile: c.reconcile, Now: m.now})
 		m.kept, faults[0] = append(m.kept, claims), errors.Join(faults[0], err)
 	}
 	m.claims = m.kept[0]
@@ -154,16 +176,27 @@ func newMachine(s *store, slot int, clock *embeddedtest.Clock, skew time.Duratio
 	faults[3] = err
 	m.payments, faults[4] = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables(slot), Ledger: m.ledger, Processor: bank, Now: m.now})
 	m.stock, faults[5] = inventory.New(inventory.Config{DynamoDB: db, Table: stockTable(slot), DueTable: dueTable(slot), Now: m.now})
-	for _, v := range variants {
-		orders, err := transitions.New(transitions.Config{DynamoDB: db, Table: orderTable, JournalTable: journalTable, RequestsTable: v.requests, Journal: transitions.JournalTransactional,
-			Definition: v.definition, Versions: []int{3 - v.definition.Version()}, Log: embeddedtest.Quiet(), Now: m.now})
-		m.orders, faults[6] = append(m.orders, orders), errors.Join(faults[6], err)
-	}
+	m.db, m.orders = db, make([]*transitions.Orders, len(configurations))
+	m.keptHears, m.orderHears = make([]ears, len(m.kept)), make([]ears, len(m.orders))
 
 	return m, errors.Join(faults...)
 }
 
-func (m *machine) now() time.Time { return m.clock.Now().Add(m.skew) }
+// with returns the orders under a configuration.
+func (m *machine) with(p *program, i int) *transitions.Orders {
+	if m.orders[i] == nil {
+		cfg := configurations[i].config()
+		cfg.DynamoDB, cfg.Log, cfg.Now = m.db, embeddedtest.Quiet(), m.now
+
+		orders, err := transitions.New(cfg)
+		if err != nil {
+			p.fail("configuration %d: %v", i, err)
+		}
+		m.orders[i] = orders
+	}
+
+	return m.orders[i]
+}
 
 // carry carries a request, as far as the fuse lets it. The answer has the service's time.
 func (m *machine) carry(_ *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
@@ -191,6 +224,10 @@ func (m *machine) strike() (lost, answerLost bool) {
 	defer m.mu.Unlock()
 
 	f := &m.fuse
+	if f.sets--; f.sets == 0 {
+		m.set(f.skew)
+	}
+
 	switch {
 	case !f.armed:
 		return false, false
@@ -240,14 +277,30 @@ func (m *machine) disarm() (struck bool) {
 // one, which is the first that the caller could use.
 func (p *program) call(name string, do func(ctx context.Context, m *machine) error) error {
 	p.t.Helper()
+
+	return p.callWith(name, func(f fuse) fuse { return f }, do)
+}
+
+// callSetting is call, and the machine's clock may be set during the call.
+func (p *program) callSetting(name string, do func(ctx context.Context, m *machine) error) error {
+	p.t.Helper()
+
+	return p.callWith(name, p.setting, do)
+}
+
+func (p *program) callWith(name string, with func(fuse) fuse, do func(ctx context.Context, m *machine) error) error {
+	p.t.Helper()
 	p.counts.add(name)
 
 	for crashes := 0; crashes < 3 && p.chance(25); crashes++ {
-		m := p.store.machines[p.roll(len(p.store.machines))]
-		ctx := m.arm(p.t.Context(), fuse{left: p.roll(6), made: p.chance(50)})
+		m := p.machine()
+		ctx := m.arm(p.t.Context(), with(fuse{left: p.roll(6), made: p.chance(50)}))
 
 		err := do(ctx, m)
-		if !m.disarm() {
+		struck := m.disarm()
+		p.hear(m)
+
+		if !struck {
 			p.note("%s: %v", name, err)
 			return err // it had ended before
 		}
@@ -255,15 +308,19 @@ func (p *program) call(name string, do func(ctx context.Context, m *machine) err
 		p.counts.add("crash")
 	}
 
-	m := p.store.machines[p.roll(len(p.store.machines))]
-	ctx := m.arm(p.t.Context(), fuse{left: p.roll(8), made: p.chance(50), once: true})
+	m := p.machine()
+	ctx := m.arm(p.t.Context(), with(fuse{left: p.roll(8), made: p.chance(50), once: true}))
 
 	err := do(ctx, m)
 	m.disarm()
+	p.hear(m)
 	p.note("%s: %v", name, err)
 
 	return err
 }
+
+// machine chooses a machine.
+func (p *program) machine() *machine { return p.store.machines[p.roll(len(p.store.machines))] }
 
 // deleteExpired deletes an item as TTL does, if it has expired.
 func (p *program) deleteExpired(table, expiry string, key item) {
