@@ -145,7 +145,7 @@ func TestACrashBetweenAnyTwoCallsLosesNothing(t *testing.T) {
 
 	step := 1
 	if testing.Short() {
-		step = 25
+		step = 120
 	}
 
 	for part := range parts {
