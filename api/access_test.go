@@ -61,6 +61,10 @@ var parameter = regexp.MustCompile(`\{[^}]+\}`)
 // Every operation is called without a credential, with invalid ones, and with one of each
 // scope.
 func TestEveryRouteRequiresItsScope(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and every operation")
+	}
+
 	s := newAPIServer(t, nil)
 	bearers := map[auth.Scope]string{
 		auth.Read:  s.key("acme", auth.Read),
@@ -206,6 +210,10 @@ func TestDNSRebindingDoesNotReachALoopbackAddress(t *testing.T) {
 
 // Every mutating route is called with the headers that browsers send.
 func TestRequestsFromOtherOriginsAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and every operation")
+	}
+
 	s := newAPIServer(t, dev)
 	for _, o := range operations(t) {
 		if o.method == http.MethodGet || strings.HasPrefix(o.path, "/v1/callbacks") {

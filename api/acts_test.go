@@ -77,6 +77,10 @@ func (s *apiServer) acts() []audit.Entry {
 // TestEveryAdministrativeRequestIsAnAct sends one request to each operation that changes something.
 // Most are refused, which is written down, too.
 func TestEveryAdministrativeRequestIsAnAct(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and every operation")
+	}
+
 	s := newAPIServer(t, nil)
 	bearer := s.key(auth.DefaultTenant, auth.Admin)
 	unused := map[string]bool{}

@@ -46,6 +46,10 @@ var writable = map[string]string{"ref": "ref", "parcel": "parcelId", "awaited": 
 // TestEveryIDThatTheAPIHandsOutHasItsPath: also the longest ids, of the tenant with the longest name, and the
 // ids that the server makes itself.
 func TestEveryIDThatTheAPIHandsOutHasItsPath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and every operation")
+	}
+
 	s := newAPIServer(t, nil)
 	const tenant = "a-tenant-of-20-chars"
 	bearer := s.key(auth.Tenant(tenant), auth.Admin)

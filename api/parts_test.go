@@ -51,6 +51,10 @@ func TestATicketIsPlacedWithoutACurrency(t *testing.T) {
 }
 
 func TestTheDocumentRequiresTheTotalThatTheDefinitionHas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and one document")
+	}
+
 	required := func(s *apiServer) string {
 		return s.want(s.ask("GET", "/openapi.json", ""), http.StatusOK, "").field("components", "schemas", "NewOrder", "required")
 	}

@@ -234,6 +234,10 @@ func rewritten(members map[string]any, name, value string) string {
 
 // Every variant is sent to every operation that takes a body.
 func TestAmbiguousBodiesAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and every operation")
+	}
+
 	s := newAPIServer(t, dev)
 	codes := []string{"malformed_json", "malformed_request", "invalid_request", "unsupported_media_type", "body_too_large"}
 	for _, o := range operations(t) {

@@ -110,6 +110,10 @@ func zipped(t *testing.T, text string) string {
 
 // TestCompressedRequests: the limit counts the text of a body, and a broken body is the caller's fault.
 func TestCompressedRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and many bytes")
+	}
+
 	f := open(t)
 	f.table("orders", "id", "", "")
 	header := map[string]string{"X-Amz-Target": "DynamoDB_20120810.DescribeTable", "Content-Encoding": "gzip"}

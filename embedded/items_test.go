@@ -269,6 +269,10 @@ func TestQuery(t *testing.T) {
 
 // TestAPageHasOneMegabyte: Query and Scan stop after 1 MB and continue from there.
 func TestAPageHasOneMegabyte(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and many bytes")
+	}
+
 	f := open(t)
 	f.table("big", "id", "sk", "")
 

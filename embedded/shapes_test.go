@@ -213,6 +213,10 @@ func (f *fixture) ask(a *api, operation, body string) (status int, answer map[st
 
 // TestWrongTypes sends JSON of a wrong type in place of every member of every operation's request.
 func TestWrongTypes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and many bodies")
+	}
+
 	f := open(t)
 
 	for _, a := range f.apis() {
@@ -285,6 +289,10 @@ var goWords = []string{"json", "unmarshal", "Go ", "invalid character", "strconv
 // TestBounds sends every member of every operation's request as null, too long and at the bounds of its type.
 // The engine answers each in words of the service.
 func TestBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and many sizes")
+	}
+
 	f := open(t)
 	long := `"` + strings.Repeat("x", 70_000) + `"`
 

@@ -106,6 +106,11 @@ func (q *queueing) checkAfterCrash(w int, reported *reported) {
 // TestKillKeepsMessages kills a process that sends and deletes messages several times.
 func TestKillKeepsMessages(t *testing.T) {
 	t.Parallel() // waits for the disk most of the time
+
+	if testing.Short() {
+		t.Skip("TestKillKeepsAcknowledgedWrites has the same processes, and TestQueueModel the queues")
+	}
+
 	dir := t.TempDir()
 	f := reopen(t, dir)
 

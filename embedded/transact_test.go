@@ -310,6 +310,10 @@ func TestBatches(t *testing.T) {
 
 // TestBatchGetReturnsWhatDoesNotFitAsUnprocessed: an answer has at most 16 MB of items.
 func TestBatchGetReturnsWhatDoesNotFitAsUnprocessed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and many bytes")
+	}
+
 	f := open(t)
 	f.table("big", "id", "", "")
 

@@ -195,9 +195,9 @@ func tell(t *testing.T, dir string, number int, s story) {
 	}
 
 	// The usual run takes one call and one blow of many; the stories take others.
-	every := 13
+	every := 29
 	if testing.Short() {
-		every = 91
+		every = 199
 	}
 
 	struck := 0

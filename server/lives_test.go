@@ -120,7 +120,7 @@ func (s *stockedBackend) untilOrder(t *testing.T, want workflow.State) *transiti
 // carrier's reports about the first one do not move it.
 func TestAnIDThatIsUsedAgainIsAnotherOrder(t *testing.T) {
 	if testing.Short() {
-		t.Skip("TestARenewedOrderKeepsWhatItHas has the same goroutines")
+		t.Skip("TestAnOrderIsDelivered has the same goroutines")
 	}
 
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestAnIDThatIsUsedAgainIsAnotherOrder(t *testing.T) {
 // life, though the bank and the carrier know the life before; their late reports change nothing.
 func TestARestoredOrderIsRenewed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("TestARenewedOrderKeepsWhatItHas has the same goroutines")
+		t.Skip("TestAnOrderIsDelivered has the same goroutines")
 	}
 
 	synctest.Test(t, func(t *testing.T) {
@@ -219,6 +219,10 @@ func TestARestoredOrderIsRenewed(t *testing.T) {
 // shipment was booked. The renewed order goes on with this payment, this reservation and this shipment,
 // whose reports move it; only what it does from then on has new keys.
 func TestARenewedOrderKeepsWhatItHas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestAnOrderIsDelivered has the same goroutines")
+	}
+
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlowBackend(t)
 		s.env.Execute(mug)

@@ -40,6 +40,10 @@ func statesShown(t *testing.T, b *server.Backend) map[string]float64 {
 
 // TestAMissingProcessIsShownByTheOthers: another process writes its row and is killed.
 func TestAMissingProcessIsShownByTheOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("operate/processes has the goroutine, and TestAProcessHasOneRowForItsParts the row")
+	}
+
 	synctest.Test(t, func(t *testing.T) {
 		env := ratchettest.Start(t, ratchettest.Config{})
 		kill := runAndKill(t, env.Backend)

@@ -216,6 +216,10 @@ func TestAnOutdatedSeenOrderNeverChangesTheAnswer(t *testing.T) {
 }
 
 func TestTheMemoryOfEditsIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and many edits")
+	}
+
 	s := newOrders(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s.reconfigure(func(c *transitions.Config) {

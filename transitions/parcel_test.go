@@ -217,6 +217,10 @@ func TestTheLinesOfAParcelAreBounded(t *testing.T) {
 // An order may have a thousand lines of one SKU, which one parcel ships: more than an expression can set one
 // by one. What another program has added to a line stays.
 func TestAParcelMayChangeEveryLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and many lines")
+	}
+
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
 		for _, n := range []int{64, 65, 200, 1000} {
@@ -277,6 +281,10 @@ func TestMoreShippedThanOrderedIsAnError(t *testing.T) {
 }
 
 func TestTheNumberOfParcelsIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and many parcels")
+	}
+
 	s := newOrders(t)
 	s.paid(t, "o-1", transitions.Item{SKU: "mug", Quantity: 200, Price: 1})
 

@@ -29,6 +29,10 @@ func part(key transitions.RequestID, id transitions.TransitionID) transitions.Re
 // TestAKeyedRequestCostsTheSameAfterAnyHistory: no reader of the stream writes the journal,
 // and every transition of the order has a request id.
 func TestAKeyedRequestCostsTheSameAfterAnyHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and many transitions")
+	}
+
 	const (
 		id   = "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"
 		last = 120

@@ -58,6 +58,10 @@ var definite = []string{"AccessDeniedException", "ExpiredTokenException", "Valid
 // The first attempt of the write is made, or is lost on its way, and has no answer. Every later call gets a
 // definite answer, the reads of the evidence included.
 func TestAnUnansweredWriteStaysUnknown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and every write with every error")
+	}
+
 	for name, w := range writers {
 		for _, code := range definite {
 			for _, made := range []bool{true, false} {

@@ -94,6 +94,10 @@ func TestTheCheckpointWaitsUntilTheDeadLetterIsStored(t *testing.T) {
 }
 
 func TestAVeryLargeDeadLetterIsStoredInParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one record, and many bytes")
+	}
+
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 		noise := func() dynamo.Item {

@@ -283,7 +283,7 @@ func (w *testEnv) until(what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			w.Fatalf("timed out waiting until %s", what)
 		}
-		worker.Wait(w.Context(), time.Millisecond)
+		worker.Wait(w.Context(), 5*time.Millisecond)
 	}
 }
 

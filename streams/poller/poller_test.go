@@ -146,7 +146,7 @@ func TestACrashBetweenAnyTwoCallsLosesNothing(t *testing.T) {
 
 	step := 1
 	if testing.Short() {
-		step = 25
+		step = 120
 	}
 
 	for part := range parts {

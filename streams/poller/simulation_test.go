@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,7 +23,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("simseeds", 100, "how many seeds the simulation runs")
+	simSeeds = flag.Int("simseeds", 40, "how many seeds the simulation runs")
 	simFirst = flag.Uint64("simseed", 1, "the first seed")
 )
 
@@ -331,7 +332,7 @@ func TestSimulation(t *testing.T) {
 
 	seeds := *simSeeds
 	if testing.Short() {
-		seeds = min(seeds, 10) // with every kind of seed
+		seeds = min(seeds, 10)
 	}
 
 	var repeats, done atomic.Int64
@@ -341,7 +342,12 @@ func TestSimulation(t *testing.T) {
 				t.Parallel()
 
 				for i := part; i < seeds; i += parts {
-					simulate(t, *simFirst+uint64(i), &repeats)
+					seed := *simFirst + uint64(i)
+					if testing.Short() && !slices.Contains([]uint64{0, 1, 3, 8}, seed%10) {
+						continue // every kind of seed is there, and each once
+					}
+
+					simulate(t, seed, &repeats)
 
 					if n := done.Add(1); n%500 == 0 {
 						t.Logf("%d seeds are done", n) // of a long run
