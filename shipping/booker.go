@@ -152,6 +152,17 @@ func (b *Booker) afterCanceled(ctx context.Context, key, orderID string) (tracki
 	return *stored.Tracking, nil // another caller has booked it
 }
 
+// Booked reports whether a booking of the effect key's newest shipment is stored. It asks no carrier.
+func (b *Booker) Booked(ctx context.Context, key, orderID string) (bool, error) {
+	number, err := b.newest(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	stored, found, err := b.lookUp(ctx, Numbered(key, number), orderID)
+
+	return found && !stored.Canceled, err
+}
+
 // lookUp returns what is stored of the shipment. It writes nothing.
 func (b *Booker) lookUp(ctx context.Context, key, orderID string) (stored result, found bool, err error) {
 	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(context.Context) ([]byte, error) {

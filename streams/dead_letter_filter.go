@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"reflect"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // DeadLetterFilter selects dead letters. Fields with their zero values select all.
@@ -14,6 +17,8 @@ type DeadLetterFilter struct {
 	Since, Before time.Time
 	// Error is a part of the error's text.
 	Error string
+	// Keys is the primary key of the item.
+	Keys map[string]types.AttributeValue
 }
 
 // Selects reports whether the filter selects the dead letter.
@@ -22,6 +27,8 @@ func (f DeadLetterFilter) Selects(l DeadLetter) bool {
 	case l.FailedAt.Before(f.Since):
 		return false
 	case !f.Before.IsZero() && !l.FailedAt.Before(f.Before):
+		return false
+	case len(f.Keys) > 0 && !reflect.DeepEqual(f.Keys, l.Keys):
 		return false
 	}
 

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -39,20 +40,56 @@ func (d DeadLetters) Waiting(ctx context.Context, table, handler string) ([]Wait
 
 	items := make([]WaitingItem, len(rows))
 	for i, row := range rows {
-		items[i] = WaitingItem{
-			Keys:     row.keys,
-			Records:  row.length() + row.more,
-			Replays:  len(row.replays),
-			Attempts: row.attempts,
-			Error:    row.lastErr,
-			Since:    row.since,
-			NextTry:  row.nextTry,
-		}
-
-		if row.refused != nil {
-			items[i].Error = row.refused.Error()
-		}
+		items[i] = row.item()
 	}
 
 	return items, nil
+}
+
+// item describes the row for callers.
+func (r retryRow) item() WaitingItem {
+	item := WaitingItem{
+		Keys:     r.keys,
+		Records:  r.length() + r.more,
+		Replays:  len(r.replays),
+		Attempts: r.attempts,
+		Error:    r.lastErr,
+		Since:    r.since,
+		NextTry:  r.nextTry,
+	}
+
+	if r.refused != nil {
+		item.Error = r.refused.Error()
+	}
+
+	return item
+}
+
+// WaitingOf returns the records of one item that wait in the retry queue of a handler. It reports false if
+// none wait. One read.
+func (q RetryQueue) WaitingOf(ctx context.Context, handler string, keys map[string]ddbtypes.AttributeValue) (WaitingItem, bool, error) {
+	item, err := q.rows().read(ctx, handler, hashLane(itemKey(Record{Keys: keys})).rowID())
+	if err != nil {
+		return WaitingItem{}, false, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
+	}
+	row, ok := q.rows().decode(item)
+
+	return row.item(), ok && (row.refused != nil || !row.empty()), nil
+}
+
+// Paused returns since when the handlers are paused that are. One read of the leases of the queues.
+func (q RetryQueue) Paused(ctx context.Context) (map[string]time.Time, error) {
+	queues, _, err := q.leases().read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	paused := map[string]time.Time{}
+
+	for _, l := range queues {
+		if !l.pausedAt.IsZero() {
+			paused[l.Shard] = l.pausedAt
+		}
+	}
+
+	return paused, nil
 }

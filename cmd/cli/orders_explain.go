@@ -51,16 +51,18 @@ func ordersExplain(s *settings) *cobra.Command {
 				return err
 			}
 
-			moments, incomplete := e.Timeline(c.Context(), b.Orders.Definition(), b.Around())
+			moments, due, incomplete := e.Timeline(c.Context(), b.Orders.Definition(), b.Around())
 
 			if s.json {
 				return printJSON(c.OutOrStdout(), struct {
 					inspect.Explanation
+					// Due are the effects that the order still has to have.
+					Due     []inspect.Due    `json:"due,omitempty"`
 					Refused []refusedRequest `json:"refused,omitempty"`
 					// Parts that could not be read are listed, and the rest is shown.
 					Timeline   []inspect.Moment `json:"timeline"`
 					Incomplete []string         `json:"incomplete,omitempty"`
-				}{e, refused, moments, texts(incomplete)})
+				}{e, due, refused, moments, texts(incomplete)})
 			}
 
 			if err := printExplanation(c.OutOrStdout(), e, refused, len(*logs) > 0, b.Orders.Definition()); err != nil {
