@@ -27,6 +27,7 @@ import (
 	"ratchet/streams/status"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
+	"ratchet/workflow"
 )
 
 // Config configures the API. The parts from Orders to Acts and Secret are required,
@@ -61,6 +62,9 @@ type Config struct {
 	Handlers []streams.Handler
 	// Around has the sources of an order's explanation beside its transitions. A nil source is left out.
 	Around inspect.Around
+	// DueBefore returns the effects that are due and that the order would skip if the event moved it now.
+	// Nil: requests with refuseSkipped are refused.
+	DueBefore func(context.Context, transitions.OrderID, workflow.Event) ([]inspect.Due, error)
 	// Replay delivers changes of an order to handlers again. If it is nil, the route answers 404.
 	Replay func(context.Context, Replay) (replay.RebuildCount, error)
 	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.

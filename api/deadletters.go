@@ -61,6 +61,7 @@ type deadLetter struct {
 
 type listDeadLettersInput struct {
 	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
+	Order   string `query:"order" maxLength:"128" doc:"Only those about this order."`
 	input.Page
 }
 
@@ -87,12 +88,13 @@ func (s *service) listDeadLetters(ctx context.Context, c caller, in *listDeadLet
 	}
 	out := &listDeadLettersOutput{}
 	var err error
-	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"letters", string(c.tenant), in.Handler},
+	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"letters", string(c.tenant), in.Handler, in.Order},
 		func(after string, n int) ([]deadletters.Letter, string, error) {
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
 		func(l deadletters.Letter) (deadLetter, bool, error) {
 			id, own := c.tenant.ownID(orderIDOf(l))
+			own = own && (in.Order == "" || in.Order == id)
 
 			return deadLetter{
 				ID:         deadLetterID(l),

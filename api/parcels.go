@@ -6,14 +6,16 @@ import (
 
 	"ratchet/api/internal/input"
 	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 type parcelInput struct {
 	input.Order
 	ParcelID string `path:"parcelId" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The id of the parcel within its order, such as a tracking number." example:"JD0002"`
 	Body     struct {
-		Lines []pieces  `json:"lines" minItems:"1" maxItems:"50" doc:"The content, each SKU once."`
-		Cause *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
+		Lines         []pieces  `json:"lines" minItems:"1" maxItems:"50" doc:"The content, each SKU once."`
+		Cause         *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
+		RefuseSkipped bool      `json:"refuseSkipped,omitempty" doc:"Refuse the parcel with effects_due if the order would skip an effect that is due. It costs several reads."`
 	}
 }
 
@@ -21,6 +23,11 @@ func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*a
 	p := transitions.Parcel{OrderID: c.tenant.orderID(in.OrderID), ID: in.ParcelID, Cause: c.cause(ctx, in.Body.Cause)}
 	for _, l := range in.Body.Lines {
 		p.Lines = append(p.Lines, transitions.ParcelLine{SKU: c.tenant.storedID(l.SKU), Quantity: l.Quantity})
+	}
+
+	// With its last parcel the order is shipped.
+	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, p.OrderID, workflow.Ship); err != nil {
+		return nil, err
 	}
 
 	result, err := s.cfg.Orders.ShipParcel(ctx, p)

@@ -1,9 +1,9 @@
 package api_test
 
 import (
-	"ratchet/streams/retryqueue"
 	"context"
 	"net/http"
+	"ratchet/streams/retryqueue"
 	"strconv"
 	"strings"
 	"testing"

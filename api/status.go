@@ -50,10 +50,24 @@ type statusQuota struct {
 }
 
 type statusProblem struct {
-	Area   string     `json:"area" enum:"processes,stream,dead letters,notifications,orders,audit,quotas"`
+	Area   string     `json:"area" enum:"processes,stream,dead letters,notifications,shipping,orders,audit,quotas"`
 	Text   string     `json:"text"`
 	Since  *time.Time `json:"since,omitempty"`
 	Action string     `json:"action" doc:"What to do about it."`
+}
+
+type statusHandler struct {
+	Handler  string     `json:"handler"`
+	Waiting  int        `json:"waiting" doc:"How many records wait."`
+	Error    string     `json:"error,omitempty" doc:"The last error of the record that has failed for longest."`
+	Since    *time.Time `json:"since,omitempty" doc:"Since when that record fails."`
+	NextTry  *time.Time `json:"nextTry,omitempty" doc:"When the next record is due."`
+	PausedAt *time.Time `json:"pausedAt,omitempty" doc:"Since when the handler is paused."`
+}
+
+type statusReports struct {
+	Waiting   int `json:"waiting" doc:"Up to 1,000 of each of eight partitions are counted."`
+	Attention int `json:"attention" doc:"How many of them need a person."`
 }
 
 type statusOutput struct {
@@ -66,6 +80,8 @@ type statusOutput struct {
 		Quotas        []statusQuota      `json:"quotas" doc:"Empty unless the service runs on AWS."`
 		BehindSeconds float64            `json:"behindSeconds" doc:"The age of the oldest change that is not handled."`
 		DeadLetters   int                `json:"deadLetters"`
+		Handlers      []statusHandler    `json:"handlers" doc:"The handlers of the stream that are paused, or have records that wait for another attempt."`
+		Reports       statusReports      `json:"reports" doc:"The carrier's reports that are stored."`
 		StuckOrders   map[string]int     `json:"stuckOrders" doc:"By the kind of the problem, as they were counted last. Empty before the first count."`
 		CountedAt     *time.Time         `json:"countedAt,omitempty" doc:"When the stuck orders were counted."`
 	}
@@ -91,6 +107,8 @@ func (s *service) systemStatus(ctx context.Context, c caller, _ *struct{}) (*sta
 	out.Body.Problems = make([]statusProblem, len(status.Problems))
 	out.Body.Quotas = make([]statusQuota, len(status.Quotas))
 	out.Body.StuckOrders = map[string]int{}
+	out.Body.Handlers = []statusHandler{}
+	out.Body.Reports = statusReports{status.Reports, status.ReportsAttention}
 
 	for i, p := range status.Problems {
 		out.Body.Problems[i] = statusProblem{p.Area, p.Text, optionalTime(p.Since), p.Action}
@@ -102,6 +120,10 @@ func (s *service) systemStatus(ctx context.Context, c caller, _ *struct{}) (*sta
 
 	for _, h := range status.Handlers {
 		out.Body.DeadLetters += h.DeadLetters
+
+		if h.Waiting > 0 || !h.PausedAt.IsZero() {
+			out.Body.Handlers = append(out.Body.Handlers, statusHandler{h.Name, h.Waiting, h.Error, optionalTime(h.Since), optionalTime(h.NextTry), optionalTime(h.PausedAt)})
+		}
 	}
 
 	// A skipped survey has counted nothing, which must not look like no stuck orders.

@@ -13,19 +13,27 @@ import (
 // moment is one line of an order's time line.
 type moment struct {
 	At   time.Time `json:"at"`
-	Kind string    `json:"kind" enum:"transition,execution,task,delivery,dead letter,refusal"`
+	Kind string    `json:"kind" enum:"transition,execution,task,delivery,dead letter,effect,refusal"`
 	What string    `json:"what" doc:"What has happened, in words."`
 	Next string    `json:"next,omitempty" doc:"What brings the order on from here. Absent if nothing has to be done."`
 }
 
 // timeline returns the time line of an explanation as the caller may see it, and the names of the parts
 // that could not be read. The reasons are for the log: they name tables and permissions.
-func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation) (moments []moment, incomplete []string) {
-	found, unread := e.Timeline(ctx, s.definition(), s.around(c))
+func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation) (moments []moment, effects []due, incomplete []string) {
+	found, waiting, unread := e.Timeline(ctx, s.definition(), s.around(c))
 
 	moments = make([]moment, len(found))
 	for i, m := range found {
 		moments[i] = moment{At: m.At, Kind: string(m.Kind), What: c.tenant.ownWords(m.What), Next: c.tenant.ownWords(m.Next)}
+	}
+
+	effects = make([]due, len(waiting))
+	for i, d := range waiting {
+		effects[i] = due{
+			d.Handler, d.Report, c.tenant.ownWords(d.What), c.tenant.ownWords(d.Error), d.Attempts,
+			optionalTime(d.Since), optionalTime(d.NextTry), optionalTime(d.PausedAt), c.tenant.ownWords(d.Next),
+		}
 	}
 
 	for _, u := range unread {
@@ -33,7 +41,7 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 		incomplete = append(incomplete, u.What)
 	}
 
-	return moments, incomplete
+	return moments, effects, incomplete
 }
 
 // around returns the sources that the caller may see beside an order's transitions. Tasks, deliveries and
@@ -45,6 +53,7 @@ func (s *service) around(c caller) inspect.Around {
 	}
 
 	a.Tasks, a.DeadLetters, a.Handlers = s.cfg.Around.Tasks, s.cfg.Around.DeadLetters, s.cfg.Around.Handlers
+	a.Queue, a.Reports, a.ShipmentDue = s.cfg.Around.Queue, s.cfg.Around.Reports, s.cfg.Around.ShipmentDue
 	if s.cfg.Around.Deliveries != nil {
 		a.Deliveries = ownDeliveries{s.cfg.Around.Deliveries, c.tenant}
 	}

@@ -31,7 +31,7 @@ func (s *service) transitionRoutes(h huma.API) {
 		description: "200 if the transition was applied, by this request or by an earlier one with the same key (Idempotent-Replayed: true). A repeat gets verdict and transition as the " +
 			"first answer had them; order is the order as it is now. Otherwise the code says why not: " +
 			"wrong_state (the order is in another state; a later repeat is decided again), superseded (a newer transition was applied; stop), idempotency_key_reused or conflict " +
-			"(the key, or the id, was used with other content), illegal (the definition has no such transition), order_not_found.",
+			"(the key, or the id, was used with other content), effects_due (with refuseSkipped: the event would skip an effect that is due), illegal (the definition has no such transition), order_not_found.",
 	}, s.applyTransition)
 
 	register(s, h, route{
@@ -112,6 +112,8 @@ type newTransition struct {
 	TransitionID int64       `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id of the transition. Default: the order's next."`
 	Values       guardValues `json:"values,omitempty"`
 	Cause        *newCause   `json:"cause,omitempty" doc:"Why. It is no part of the request's content: a repeat may have another one."`
+	// RefuseSkipped is no part of the content: a repeat may have another value.
+	RefuseSkipped bool `json:"refuseSkipped,omitempty" doc:"Refuse the event with effects_due if it would skip an effect that is due. It costs several reads."`
 }
 
 // guardValues are the values of a request that guards compare.
@@ -175,6 +177,10 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 			withField("header", idempotencyKey, "must not be a key of executions, such as payment/paid")
 	}
 
+	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, r.OrderID, r.Event); err != nil {
+		return nil, err
+	}
+
 	result, err := s.cfg.Orders.Apply(ctx, r)
 	if err != nil {
 		return nil, err
@@ -185,6 +191,24 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 	}
 
 	return s.appliedOutput(c, result), nil
+}
+
+// refuseSkipped refuses an event that skips an effect which is due, if the request asks for that. Without
+// it nothing is read.
+func (s *service) refuseSkipped(ctx context.Context, c caller, wanted bool, id transitions.OrderID, event workflow.Event) error {
+	switch {
+	case !wanted:
+		return nil
+	case s.cfg.DueBefore == nil:
+		return newProblem(http.StatusUnprocessableEntity, "invalid_request", "This server cannot look at the effects of an order.")
+	}
+
+	due, err := s.cfg.DueBefore(ctx, id, event)
+	if err != nil || len(due) == 0 {
+		return err
+	}
+
+	return newProblem(http.StatusConflict, "effects_due", "The event would skip what is due: "+c.tenant.ownWords(due[0].What)+".")
 }
 
 // appliedOutput answers a transition that was applied, by this request or an earlier one.
@@ -303,8 +327,22 @@ type explanation struct {
 	Options      []option `json:"options" doc:"Every event, and its effect now."`
 	Editable     bool     `json:"editable" doc:"Whether the content may be edited now."`
 	OtherVersion int      `json:"otherVersion,omitempty" doc:"The version of the definition that moved the order last, if it is not the current one."`
+	Due          []due    `json:"due" doc:"The effects that the order still has to have, for administrators."`
 	Timeline     []moment `json:"timeline" doc:"Transitions, execution and refusals by time; for administrators also waiting tasks, notifications and dead letters. The log of refusals does not have all."`
 	Incomplete   []string `json:"incomplete,omitempty" doc:"What could not be read for the time line."`
+}
+
+// due is an effect that the order still has to have.
+type due struct {
+	Handler  string     `json:"handler,omitempty" doc:"The handler of the stream. Absent for a report of the carrier."`
+	Report   string     `json:"report,omitempty" doc:"The report of the carrier that waits."`
+	What     string     `json:"what" doc:"What it waits for, in words."`
+	Error    string     `json:"error,omitempty" doc:"The last error."`
+	Attempts int        `json:"attempts,omitempty"`
+	Since    *time.Time `json:"since,omitempty" doc:"Since when it fails or waits."`
+	NextTry  *time.Time `json:"nextTry,omitempty"`
+	PausedAt *time.Time `json:"pausedAt,omitempty" doc:"Since when the handler is paused."`
+	Next     string     `json:"next,omitempty" doc:"What a person may do. Absent if it only has to be waited for."`
 }
 
 type step struct {
@@ -374,7 +412,7 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		})
 	}
 
-	out.Timeline, out.Incomplete = s.timeline(ctx, c, e)
+	out.Timeline, out.Due, out.Incomplete = s.timeline(ctx, c, e)
 
 	return &explainOutput{out}, nil
 }

@@ -136,6 +136,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Stream:      b.StreamInspector().Status,
 		Status:      b.Status,
 		Around:      b.Around(),
+		DueBefore:   b.DueBefore,
 		Replay:      b.replayOrder,
 		Start:       b.startPlaced,
 		AddReserved: b.AddItems,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"ratchet/operate/executions"
@@ -10,7 +11,7 @@ import (
 )
 
 func (b *Backend) assembleExecutions() (err error) {
-	cfg := executions.Config{SFN: b.SFN, Orders: b.Orders, Machine: b.StateMachineARN}
+	cfg := executions.Config{SFN: b.SFN, Orders: b.Orders, Machine: b.StateMachineARN, Marks: surveyMarks{b}}
 
 	if b.flow.own {
 		// In another workflow, only orders in an end state of the definition need no execution, and no state
@@ -23,6 +24,46 @@ func (b *Backend) assembleExecutions() (err error) {
 	b.Executions, err = executions.New(cfg)
 
 	return err
+}
+
+// surveyMarks stores the mark of the surveys beside their results.
+type surveyMarks struct{ backend *Backend }
+
+// markNote is the name of the note with the mark.
+const markNote = "failed-executions"
+
+// Mark returns the stored mark.
+func (m surveyMarks) Mark(ctx context.Context) (mark executions.Mark, err error) {
+	text, err := m.backend.Processes.Note(ctx, markNote)
+	if err != nil || text == "" {
+		return mark, err
+	}
+
+	// A mark that cannot be read makes the survey longer.
+	if json.Unmarshal([]byte(text), &mark) != nil {
+		return executions.Mark{}, nil
+	}
+
+	return mark, nil
+}
+
+// SetMark stores the next mark.
+func (m surveyMarks) SetMark(ctx context.Context, seen, next executions.Mark) error {
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+
+	before := ""
+	if seen != (executions.Mark{}) {
+		known, err := json.Marshal(seen)
+		if err != nil {
+			return err
+		}
+		before = string(known)
+	}
+
+	return m.backend.Processes.ReplaceNote(ctx, markNote, before, string(text))
 }
 
 // Start starts the execution of an order, as [executions.Executions.Start] describes. It fails with

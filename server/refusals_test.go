@@ -19,7 +19,7 @@ func (p *patient) refusalsOf(id transitions.OrderID) string {
 	e, err := inspect.Explain(p.t.Context(), p.Orders, id)
 	p.must(err)
 
-	moments, incomplete := e.Timeline(p.t.Context(), p.Orders.Definition(), p.Around())
+	moments, _, incomplete := e.Timeline(p.t.Context(), p.Orders.Definition(), p.Around())
 	if len(incomplete) > 0 {
 		p.t.Errorf("incomplete: %v", incomplete)
 	}

@@ -56,9 +56,20 @@ func (b *Backend) assembleShipping() error {
 		booked = noCarrier{}
 	}
 
-	b.Booker, err = shipping.New(shipping.Config{Claims: b.Claims, Carrier: booked})
+	b.Booker, err = shipping.New(shipping.Config{Claims: b.Claims, Carrier: booked, Numbers: b.Reports})
 
 	return err
+}
+
+// BookAnew books a shipment in the place of one that the carrier has canceled, as
+// [shipping.Booker.BookAnew] describes, and returns its tracking number. A person must have decided so.
+func (b *Backend) BookAnew(ctx context.Context, id transitions.OrderID) (tracking string, err error) {
+	key, err := b.Reports.Shipment(ctx, id)
+	if err != nil {
+		return "", fmt.Errorf("book shipment of order %s anew: %w", id, err)
+	}
+
+	return b.Booker.BookAnew(ctx, key, string(id))
 }
 
 // newCarrier returns the program's carrier, or the configured one. It returns nil if there is neither.

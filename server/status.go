@@ -19,6 +19,7 @@ func (b *Backend) Status(ctx context.Context) (inspect.SystemStatus, error) {
 		OffHandlers: b.OffHandlers(),
 		Endpoints:   b.Endpoints.List,
 		Queued:      b.queued,
+		Reports:     b.Reports.Count,
 		Acts:        b.readActs,
 		Quotas:      b.quotas(),
 		OrderReads:  countOrderReads,

@@ -74,7 +74,7 @@ func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Surve
 	}
 
 	if err == nil && survey.Skipped == "" {
-		err = b.Executions.Survey(ctx, began, executions.Filter{}, func(p executions.Problem) error {
+		err = b.Executions.Survey(ctx, began, executions.Filter{Advance: true}, func(p executions.Problem) error {
 			survey.Stuck[stuckLabel(p.Kind)]++
 			return nil
 		}, func(orders int) { survey.Orders = orders })

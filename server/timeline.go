@@ -2,13 +2,18 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
+	"ratchet/shipping"
 	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 // Around returns the sources of an order's explanation, in addition to the order's transitions.
@@ -18,9 +23,64 @@ func (b *Backend) Around() inspect.Around {
 		Tasks:       b.ParkedTasks,
 		Deliveries:  b.Deliveries,
 		DeadLetters: b.DeadLetters(),
-		Handlers:    b.HandlerNames(),
+		Queue:       b.RetryQueue(),
+		Reports:     b.Reports,
+		ShipmentDue: b.shipmentDue,
+		Handlers:    b.EveryHandlerName(),
 		Refusals:    b.Refusals,
 	}
+}
+
+// claimsKept is how long the claim of a booking is kept. Of an older payment nothing is known.
+const claimsKept = 30 * 24 * time.Hour
+
+// shipmentDue reports whether the order is to be shipped and no booking is stored.
+func (b *Backend) shipmentDue(ctx context.Context, order *transitions.Order) (bool, error) {
+	toShip := order.State == workflow.PaymentReceived || order.State == workflow.PartiallyShipped
+	if b.flow.own || !toShip {
+		return false, nil
+	}
+
+	paid, err := b.Orders.TransitionsBy(ctx, order, workflow.Pay)
+	if err != nil || len(paid) == 0 || time.Since(paid[len(paid)-1].At) > claimsKept {
+		return false, err
+	}
+
+	booked, err := b.Booker.Booked(ctx, order.EffectKey(paid[len(paid)-1].ID, shipping.Effect), string(order.ID))
+
+	return !booked && err == nil, err
+}
+
+// DueBefore returns the effects that are due and that the order would skip if the event moved it now. For
+// an event that can skip none it reads nothing.
+func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event workflow.Event) ([]inspect.Due, error) {
+	if !slices.ContainsFunc(b.Orders.Definition().Groups(event), func(g workflow.Group) bool { return inspect.CanSkip(g.To) }) {
+		return nil, nil
+	}
+
+	e, err := inspect.Explain(ctx, b.Orders, id)
+	// An order that cannot be moved skips nothing; the request says why.
+	if errors.Is(err, transitions.ErrUnknownOrder) {
+		return nil, nil
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	i := slices.IndexFunc(e.Options, func(o inspect.Option) bool { return o.Event == event && o.Legal })
+	if i < 0 || !inspect.CanSkip(e.Options[i].To) {
+		return nil, nil
+	}
+
+	due, unread := e.Due(ctx, b.Around())
+	for _, u := range unread {
+		if u.Err != nil {
+			err = errors.Join(err, errors.New(u.String()))
+		}
+	}
+
+	return inspect.Skips(e.Options[i].To, due), err
 }
 
 // executionMoments returns when the order's current execution was started, and how it ended.

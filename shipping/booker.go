@@ -13,6 +13,10 @@ import (
 // its key.
 var ErrCanceled = errors.New("shipment canceled")
 
+// ErrCanceledByCarrier means that the carrier has canceled the shipment, and no call of [Booker.Cancel]
+// has. A person has to decide: cancel the order, or book anew ([Booker.BookAnew]).
+var ErrCanceledByCarrier = errors.New("the carrier has canceled the shipment, and nobody here has")
+
 // ErrRefused means that the carrier refuses the shipment for good: no repeat changes its answer, and a
 // person has to look.
 var ErrRefused = errors.New("the carrier refuses the shipment")
@@ -36,6 +40,8 @@ type Config struct {
 	Claims *once.Claims
 	// Carrier is required.
 	Carrier Carrier
+	// Numbers makes [Booker.BookAnew] possible. Optional.
+	Numbers Numbers
 }
 
 func (c Config) check() error {
@@ -64,19 +70,36 @@ func New(cfg Config) (*Booker, error) {
 }
 
 // Book books the shipment with the effect key and returns its tracking number. A repeat returns the
-// first tracking number. Book returns ErrCanceled, for good, if the shipment was canceled. A call
-// costs one read and one write. Callers at the same moment may all ask the carrier, which books once
-// per key.
+// first tracking number. Book returns ErrCanceled, for good, if the shipment was canceled by Cancel, and
+// ErrCanceledByCarrier if the carrier says that it is canceled and nothing was booked anew. The latter is
+// not stored, so that a later call asks the carrier again. A call costs one read and one write. Callers at
+// the same moment may all ask the carrier, which books once per key.
 func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
+	tracking, err = b.bookOne(ctx, key, orderID)
+	if errors.Is(err, ErrCanceledByCarrier) {
+		number, fault := b.newest(ctx, key)
+
+		switch {
+		case fault != nil:
+			err = fault
+		case number > 1:
+			tracking, err = b.bookOne(ctx, Numbered(key, number), orderID)
+		}
+	}
+
+	if err != nil {
+		return "", fmt.Errorf("book shipment of order %s: %w", orderID, err)
+	}
+
+	return tracking, nil
+}
+
+// bookOne books the shipment with the key, which may have a number.
+func (b *Booker) bookOne(ctx context.Context, key, orderID string) (tracking string, err error) {
 	booked := false
 
 	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
 		tracking, err := b.cfg.Carrier.Book(ctx, key, orderID)
-		if errors.Is(err, ErrCanceled) {
-			// Stored as the result, so that a repeat need not ask the carrier again.
-			return result{Canceled: true}.encode()
-		}
-
 		if err != nil {
 			return nil, err
 		}
@@ -85,28 +108,75 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 
 		return result{Tracking: &tracking}.encode()
 	})
+	if errors.Is(err, ErrCanceled) {
+		return b.afterCanceled(ctx, key, orderID)
+	}
+
 	if err != nil {
-		return "", fmt.Errorf("book shipment of order %s: %w", orderID, err)
+		return "", err
 	}
 
 	stored, err := decodeResult(text)
 	if err != nil {
-		return "", fmt.Errorf("book shipment of order %s: %w", orderID, err)
+		return "", err
 	}
 
 	if stored.Canceled && booked {
 		// A call of Cancel closed the claim while the carrier was booking. If its own request reached the
 		// carrier before the booking, the booking may stand. So the carrier is asked to cancel once more.
 		if _, err := b.cfg.Carrier.Cancel(ctx, key); err != nil {
-			return "", fmt.Errorf("book shipment of order %s: cancel it, because it was canceled meanwhile: %w", orderID, err)
+			return "", fmt.Errorf("cancel it, because it was canceled meanwhile: %w", err)
 		}
 	}
 
 	if stored.Canceled {
-		return "", fmt.Errorf("book shipment of order %s: %w", orderID, ErrCanceled)
+		return "", ErrCanceled
 	}
 
 	return *stored.Tracking, nil
+}
+
+// afterCanceled says who has canceled the shipment of which the carrier says that it is canceled. Cancel
+// closes the claim before it asks the carrier, so an open claim means that Cancel has not.
+func (b *Booker) afterCanceled(ctx context.Context, key, orderID string) (tracking string, err error) {
+	stored, found, err := b.lookUp(ctx, key, orderID)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
+		return "", ErrCanceledByCarrier
+	case stored.Canceled:
+		return "", ErrCanceled
+	}
+
+	return *stored.Tracking, nil // another caller has booked it
+}
+
+// Booked reports whether a booking of the effect key's newest shipment is stored. It asks no carrier.
+func (b *Booker) Booked(ctx context.Context, key, orderID string) (bool, error) {
+	number, err := b.newest(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	stored, found, err := b.lookUp(ctx, Numbered(key, number), orderID)
+
+	return found && !stored.Canceled, err
+}
+
+// lookUp returns what is stored of the shipment. It writes nothing.
+func (b *Booker) lookUp(ctx context.Context, key, orderID string) (stored result, found bool, err error) {
+	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(context.Context) ([]byte, error) {
+		return nil, errNothingBooked
+	})
+	if errors.Is(err, errNothingBooked) {
+		return result{}, false, nil
+	}
+
+	if err == nil {
+		stored, err = decodeResult(text)
+	}
+
+	return stored, err == nil, err
 }
 
 // errNothingBooked ends the claim's work without a result: the carrier has no shipment under the key.
@@ -125,12 +195,10 @@ func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool,
 
 		shipment, err := asker.Get(ctx, key)
 		switch {
-		case errors.Is(err, ErrUnknownShipment):
+		case errors.Is(err, ErrUnknownShipment), err == nil && shipment.Status == Canceled:
 			return nil, errNothingBooked
 		case err != nil:
 			return nil, err
-		case shipment.Status == Canceled:
-			return result{Canceled: true}.encode()
 		}
 
 		return result{Tracking: &shipment.Tracking}.encode()
@@ -151,10 +219,29 @@ func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool,
 	return !stored.Canceled, nil
 }
 
-// Cancel stops the shipment with the effect key and reports whether the parcel had left. If no booking
-// is stored, Cancel first closes the claim: a later Book then returns ErrCanceled without asking the
-// carrier, and a Book that runs at the same time cancels its booking when it ends.
+// Cancel stops the shipment with the effect key, and those that were booked anew under it, and reports
+// whether a parcel had left. If no booking is stored, Cancel first closes the claim: a later Book then
+// returns ErrCanceled without asking the carrier, and a Book that runs at the same time cancels its booking
+// when it ends. The order must have ended before: from then on nothing is booked anew.
 func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) {
+	number, err := b.newest(ctx, key)
+	if err != nil {
+		return false, fmt.Errorf("cancel shipment %s: %w", key, err)
+	}
+
+	for n := range number {
+		gone, err := b.cancelOne(ctx, Numbered(key, n+1))
+		if err != nil {
+			return false, err
+		}
+		left = left || gone
+	}
+
+	return left, nil
+}
+
+// cancelOne stops the shipment with the key, which may have a number.
+func (b *Booker) cancelOne(ctx context.Context, key string) (left bool, err error) {
 	// The same payload as in Book: a claim with another payload would be a mismatch.
 	orderID, _, _ := strings.Cut(key, "/")
 

@@ -15,14 +15,19 @@ import (
 type Milestone string
 
 // The milestones of a parcel. A parcel is Booked, then Shipped, then Delivered or Lost. A parcel that
-// is Shipped or Delivered may come back (Returned).
+// is Shipped or Delivered may come back (Returned). A shipment that has not left may be Canceled, by its
+// Cancel or by the carrier itself.
 const (
 	Booked    Milestone = "booked"
 	Shipped   Milestone = "shipped"
 	Delivered Milestone = "delivered"
 	Lost      Milestone = "lost"
 	Returned  Milestone = "returned"
+	Canceled  Milestone = "canceled"
 )
+
+// reported are the milestones that a report may have.
+var reported = []Milestone{Booked, Shipped, Delivered, Lost, Returned, Canceled}
 
 // Report is one callback of a carrier. A repeat has the same ID.
 type Report struct {
@@ -76,8 +81,6 @@ var (
 // Validate returns an ErrInvalidReport that names the first field that breaks a rule. Lines are
 // checked against the order's rules when they are applied.
 func (r Report) Validate() error {
-	milestones := confirming[Booked] // every milestone, because each one confirms Booked
-
 	switch {
 	case !reportIDRule.MatchString(r.ID):
 		return fmt.Errorf("%w: id: 1 to 200 printable ASCII characters without spaces", ErrInvalidReport)
@@ -85,12 +88,14 @@ func (r Report) Validate() error {
 		return fmt.Errorf("%w: shipment: 1 to %d bytes", ErrInvalidReport, maxField)
 	case r.OrderID == "" || len(r.OrderID) > maxField:
 		return fmt.Errorf("%w: orderId: 1 to %d bytes", ErrInvalidReport, maxField)
-	case !slices.Contains(milestones, r.Milestone):
-		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, milestones)
+	case !slices.Contains(reported, r.Milestone):
+		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, reported)
 	case len(r.Tracking) > maxField:
 		return fmt.Errorf("%w: tracking: at most %d bytes", ErrInvalidReport, maxField)
 	case r.Parcel != "" && !parcelRule.MatchString(r.Parcel):
 		return fmt.Errorf("%w: parcel: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidReport)
+	case r.Parcel != "" && r.Milestone == Canceled:
+		return fmt.Errorf("%w: parcel: only a whole shipment is canceled", ErrInvalidReport)
 	case r.Parcel == "" && len(r.Lines) > 0:
 		return fmt.Errorf("%w: lines: only with a parcel", ErrInvalidReport)
 	case r.Parcel != "" && r.Milestone == Shipped && len(r.Lines) == 0:
@@ -115,7 +120,7 @@ const (
 
 // Shipment is the carrier's record of a shipment.
 type Shipment struct {
-	// Status is the milestone that the whole shipment has reached, or Canceled.
+	// Status is the milestone that the whole shipment has reached.
 	Status Milestone `json:"status"`
 	// Tracking is the carrier's tracking number.
 	Tracking string `json:"tracking"`
@@ -124,9 +129,6 @@ type Shipment struct {
 	Parcels map[string]Milestone `json:"parcels,omitempty"`
 	Lines   map[string][]Line    `json:"lines,omitempty"`
 }
-
-// Canceled is the status of a shipment that was canceled before it left. No report has it.
-const Canceled Milestone = "canceled"
 
 // ErrUnknownShipment means that the carrier has no shipment under the key.
 var ErrUnknownShipment = errors.New("unknown shipment")
@@ -158,4 +160,5 @@ var confirming = map[Milestone][]Milestone{
 	Delivered: {Delivered, Returned},
 	Lost:      {Lost},
 	Returned:  {Returned},
+	Canceled:  {Canceled},
 }

@@ -29,12 +29,13 @@ func TestAReportNamesTheFieldThatBreaksARule(t *testing.T) {
 	}
 
 	for field, change := range map[string]func(*shipping.Report){
-		"id:":        func(r *shipping.Report) { r.ID = strings.Repeat("x", 257) },
-		"shipment:":  func(r *shipping.Report) { r.Shipment = "" },
-		"orderId:":   func(r *shipping.Report) { r.OrderID = "" },
-		"milestone ": func(r *shipping.Report) { r.Milestone = shipping.Canceled },
-		"tracking:":  func(r *shipping.Report) { r.Tracking = strings.Repeat("x", 201) },
-		"parcel:":    func(r *shipping.Report) { r.Parcel = "a b" },
+		"id:":                           func(r *shipping.Report) { r.ID = strings.Repeat("x", 257) },
+		"shipment:":                     func(r *shipping.Report) { r.Shipment = "" },
+		"orderId:":                      func(r *shipping.Report) { r.OrderID = "" },
+		"milestone ":                    func(r *shipping.Report) { r.Milestone = "sunk" },
+		"tracking:":                     func(r *shipping.Report) { r.Tracking = strings.Repeat("x", 201) },
+		"parcel:":                       func(r *shipping.Report) { r.Parcel = "a b" },
+		"parcel: only a whole shipment": func(r *shipping.Report) { r.Parcel, r.Milestone = "p-1", shipping.Canceled },
 		"lines: only with a parcel": func(r *shipping.Report) {
 			r.Lines = []shipping.Line{{SKU: "mug", Quantity: 1}}
 		},
@@ -57,6 +58,7 @@ func TestAnAnswerConfirmsWhatItHasReached(t *testing.T) {
 		shipping.Delivered: "delivered returned",
 		shipping.Lost:      "lost",
 		shipping.Returned:  "returned",
+		shipping.Canceled:  "canceled",
 	}
 
 	for reported, by := range confirmed {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -9,17 +10,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/server"
+	"ratchet/streams/deadletters"
 )
 
 func deadLettersList(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list [HANDLER]", Short: "List dead letters, of one handler or of all", Args: cobra.MaximumNArgs(1),
 		Long:    "Lists dead letters by handler, in the order of the stream.",
-		Example: "  ratchet deadletters list\n  ratchet deadletters list notify --json | jq -r .id",
+		Example: "  ratchet deadletters list\n  ratchet deadletters list --order o-1\n  ratchet deadletters list notify --json | jq -r .id",
 	}
 	limit := c.Flags().Int("limit", 100, "at most this many of each handler, 1 to 1000")
+	order := c.Flags().String("order", "", "only those about this order")
 	after := c.Flags().String("after", "", "continue after this letter of HANDLER")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := given(c.Flags(), "order"); err != nil {
+			return err
+		}
+
 		switch {
 		case *limit < 1 || *limit > 1000:
 			return usageError("limit %d: 1 to 1000", *limit)
@@ -40,7 +47,7 @@ func deadLettersList(s *settings) *cobra.Command {
 			var found []printedDeadLetter
 			for _, handler := range handlers {
 				// Paged by handler: ids of dead letters are unique only within a handler.
-				page, next, err := b.DeadLetters().List(c.Context(), handler, *after, *limit)
+				page, next, err := listDeadLetters(c.Context(), b.DeadLetters(), handler, *order, *after, *limit)
 				if err != nil {
 					return err
 				}
@@ -59,6 +66,31 @@ func deadLettersList(s *settings) *cobra.Command {
 	}
 
 	return c
+}
+
+// listDeadLetters lists dead letters of a handler, of one order if it is not "". They are not found by their
+// order, so that takes a read of all of them.
+func listDeadLetters(ctx context.Context, letters deadletters.Letters, handler, order, after string, limit int) (found []deadletters.Letter, next string, err error) {
+	if order == "" {
+		return letters.List(ctx, handler, after, limit)
+	}
+
+	for next = after; ; {
+		page, more, err := letters.List(ctx, handler, next, limit)
+		if err != nil {
+			return nil, "", err
+		}
+
+		for _, l := range page {
+			if toPrinted(l).Order == order {
+				found = append(found, l)
+			}
+		}
+
+		if next = more; next == "" || len(found) >= limit {
+			return found, next, nil
+		}
+	}
 }
 
 func printDeadLetters(out io.Writer, asJSON bool, letters []printedDeadLetter) error {

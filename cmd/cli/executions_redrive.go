@@ -18,8 +18,9 @@ import (
 const executionsRedriveHelp = `Step Functions runs the failed state again, in the same execution and with the
 definition that the execution was started with. States that succeeded do not run again.
 
-The executions are found through their orders: name orders, or select failures by error name
-and by the time of the failure. The service refuses a redrive 14 days after the end of an
+The executions are found through their orders, and those that failed before their orders existed
+through the list of executions: name orders, or select failures by error name and by the time of
+the failure. The service refuses a redrive 14 days after the end of an
 execution, a year after its start, and at 25,000 events; ` + "`ratchet executions repair`" + ` helps
 there, and where the state machine itself was wrong.
 
@@ -81,8 +82,8 @@ func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.F
 			return nil
 		}
 
-		delete(healthy, p.OrderID)
-		line := redriven{Order: p.OrderID, Name: p.Execution.Name, Error: p.Execution.Error, Result: "would be redriven"}
+		delete(healthy, p.Ref())
+		line := redriven{Order: p.Ref(), Name: p.Execution.Name, Error: p.Execution.Error, Result: "would be redriven"}
 
 		switch {
 		case p.Execution.NotRedrivable != "":
@@ -90,7 +91,7 @@ func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.F
 		case !dry:
 			line.Result = "redriven"
 
-			_, err := b.Executions.Redrive(c.Context(), p.OrderID)
+			_, err := b.Executions.Redrive(c.Context(), p.Ref())
 			// Another redrive was faster, with the same result.
 			if errors.Is(err, executions.ErrHealthy) {
 				line.Result = "runs again already"

@@ -16,8 +16,8 @@ import (
 const executionsRepairHelp = `Without an argument, lists the orders that nothing brings on, with the cause, since when, and
 the commands that help: executions that failed or ended too early, orders without an
 execution, waits that last longer than their deadlines (14 days, and 30 for the delivery),
-parcels that the carrier has lost, and reactions that became dead letters. It reads every
-order.
+parcels that the carrier has lost, reactions that became dead letters, and executions that failed
+before their orders existed. It reads every order.
 
 With orders, brings each one on: the execution is redriven where Step Functions allows it,
 else a successor is started, which adopts the order where it is. --successor starts one in
@@ -173,7 +173,7 @@ func printProblem(c *cobra.Command, asJSON bool, p executions.Problem) error {
 		return printJSON(out, p)
 	}
 
-	fmt.Fprintf(out, "order %s  %s  %s since %s\n    %s\n", p.OrderID, orDash(string(p.State)), p.Kind, stampOf(p.Since), p.Cause)
+	fmt.Fprintf(out, "order %s  %s  %s since %s\n    %s\n", p.Ref(), orDash(string(p.State)), p.Kind, stampOf(p.Since), p.Cause)
 
 	for _, command := range p.Commands {
 		if _, err := fmt.Fprintf(out, "    try: %s\n", command); err != nil {

@@ -20,6 +20,7 @@ import (
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
 	"ratchet/server"
+	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
 	"ratchet/transitions"
@@ -180,7 +181,7 @@ var statuses = []struct {
 		once.ErrInProgress, once.ErrMismatch, once.ErrUnknownOutcome,
 		executions.ErrOtherOrder, executions.ErrFailed, executions.ErrHealthy, executions.ErrNotRedrivable,
 		deadletters.ErrRedriving,
-		reports.ErrNoAttention,
+		reports.ErrNoAttention, reports.ErrNoShipment, shipping.ErrNotCanceled, shipping.ErrCanceled, shipping.ErrCanceledByCarrier,
 		transitions.ErrOrderFull,
 		notify.ErrExists, notify.ErrConfigured, notify.ErrPending, notify.ErrTooMany,
 	}},

@@ -16,13 +16,15 @@ import (
 func ordersApply(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply ORDER EVENT", Short: "Request one transition and print the verdict", Args: cobra.ExactArgs(2),
-		Long: "Requests one transition. With --id the transition has that id; otherwise the next id is assigned\n" +
+		Long: "Requests one transition. An event that would skip an effect which is still due, such as a\n" +
+			"shipment that is not booked yet, is refused; see --force. With --id the transition has that id; otherwise the next id is assigned\n" +
 			"to --request-id, and a repeat with the same --request-id gets the same answer. With --queue the\n" +
 			"request is sent to the requests' queue, and a worker applies it. The reason is kept with the\n" +
 			"transition and is no part of the request: a repeat may have another one.",
 		Example: "  ratchet orders apply o-1 cancel --request-id r-17 --reason fraud --reason-text 'address does not exist'",
 	}
 	cause := reasonFlags(c)
+	checkSkipped := forceFlag(c, cause)
 	id := c.Flags().Int64("id", 0, "transitionId, from 1")
 	request := c.Flags().String("request-id", "", "name of this request; default: a new name for each call")
 	from := c.Flags().String("from", "", "only from this state")
@@ -74,6 +76,10 @@ func ordersApply(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
+			if err := checkSkipped(c.Context(), b, r.OrderID, r.Event); err != nil {
+				return err
+			}
+
 			if *queue {
 				return sendRequest(c.Context(), c.OutOrStdout(), b, r, s.json)
 			}

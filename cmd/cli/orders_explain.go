@@ -25,7 +25,8 @@ func ordersExplain(s *settings) *cobra.Command {
 		Long: "Shows the order's transitions from its journal and its ring, which of the two recorded each,\n" +
 			"why and by whom they were requested, which ids were skipped, and for every event whether it is\n" +
 			"legal now, and if not, why. A time line merges them with the order's execution, its waiting\n" +
-			"tasks, notifications and dead letters, and says what to do next.\n\n" +
+			"tasks, notifications and dead letters, and with the effects that are due, and says what to do next. Of an\n" +
+			"execution that failed before its order existed it shows the cause and the commands that help.\n\n" +
 			"Refused requests are in the time line, too, as far as their log has them: workers and servers\n" +
 			"write a sample of them after the answer, for 7 days. All are in the logs of workers and servers at\n" +
 			"level debug (--log-level debug); with --log they are shown from there. A refusal decides\n" +
@@ -44,6 +45,15 @@ func ordersExplain(s *settings) *cobra.Command {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			e, err := inspect.Explain(c.Context(), b.Orders, transitions.OrderID(args[0]))
 			if errors.Is(err, transitions.ErrUnknownOrder) {
+				p, open, err := b.Executions.Unplaced(c.Context(), transitions.OrderID(args[0]))
+				if err != nil {
+					return err
+				}
+
+				if open {
+					return errors.Join(printProblem(c, s.json, p), &statusError{exitFailure, nil})
+				}
+
 				return fmt.Errorf("order %s: %w", args[0], errNotFound)
 			}
 
@@ -51,16 +61,18 @@ func ordersExplain(s *settings) *cobra.Command {
 				return err
 			}
 
-			moments, incomplete := e.Timeline(c.Context(), b.Orders.Definition(), b.Around())
+			moments, due, incomplete := e.Timeline(c.Context(), b.Orders.Definition(), b.Around())
 
 			if s.json {
 				return printJSON(c.OutOrStdout(), struct {
 					inspect.Explanation
+					// Due are the effects that the order still has to have.
+					Due     []inspect.Due    `json:"due,omitempty"`
 					Refused []refusedRequest `json:"refused,omitempty"`
 					// Parts that could not be read are listed, and the rest is shown.
 					Timeline   []inspect.Moment `json:"timeline"`
 					Incomplete []string         `json:"incomplete,omitempty"`
-				}{e, refused, moments, texts(incomplete)})
+				}{e, due, refused, moments, texts(incomplete)})
 			}
 
 			if err := printExplanation(c.OutOrStdout(), e, refused, len(*logs) > 0, b.Orders.Definition()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -182,6 +183,44 @@ func TestTheColumnsOfAnExplanationAreAligned(t *testing.T) {
 	for line := range strings.SplitSeq(timeline, "\n") {
 		if !strings.HasPrefix(line, "20") {
 			t.Errorf("the time line has %q", line)
+		}
+	}
+}
+
+// TestAnEventThatSkipsAnEffectIsForced: no worker has booked the shipment of the paid order.
+func TestAnEventThatSkipsAnEffectIsForced(t *testing.T) {
+	s := ordersAt(t, placeAndPay)
+	apply := func(args ...string) (string, int) {
+		var out bytes.Buffer
+		c := ordersApply(s)
+		c.SetArgs(append([]string{"o-1"}, args...))
+		c.SetOut(&out)
+		c.SetErr(&out)
+		c.SilenceErrors, c.SilenceUsage = true, true
+		err := c.ExecuteContext(t.Context())
+		code := exitStatus(err, &out)
+		fmt.Fprint(&out, err)
+
+		return out.String(), code
+	}
+
+	if out, code := run(t, s, "explain", "o-1"); code != exitOK || !strings.Contains(out, "handler shipping has not acted yet") || strings.Contains(out, "apply o-1 ship") {
+		t.Errorf("explained: exit status %d\n%s", code, out)
+	}
+
+	for _, row := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{[]string{"ship"}, exitRefused, "would skip what is due: handler shipping"},
+		{[]string{"ship", "--force"}, exitUsage, "say why"},
+		{[]string{"hold"}, exitOK, "PAID_ON_HOLD"},
+		{[]string{"release"}, exitOK, "PAYMENT_RECEIVED"},
+		{[]string{"ship", "--force", "--reason", "by-hand"}, exitOK, "SHIPPED"},
+	} {
+		if out, code := apply(row.args...); code != row.code || !strings.Contains(out, row.text) {
+			t.Errorf("%q: exit status %d\n%s", row.args, code, out)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/server"
 	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 func ordersShip(s *settings) *cobra.Command {
@@ -18,6 +19,7 @@ func ordersShip(s *settings) *cobra.Command {
 			"same --parcel changes nothing; with other lines it is refused.",
 	}
 	cause := reasonFlags(c)
+	checkSkipped := forceFlag(c, cause)
 	id := c.Flags().String("parcel", "", "name of the parcel, like a tracking number (required)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *id == "" {
@@ -36,6 +38,11 @@ func ordersShip(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
+			// With its last parcel the order is shipped.
+			if err := checkSkipped(c.Context(), b, p.OrderID, workflow.Ship); err != nil {
+				return err
+			}
+
 			result, err := b.Orders.ShipParcel(c.Context(), p)
 			if err != nil {
 				return err

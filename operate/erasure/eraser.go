@@ -1,10 +1,10 @@
 package erasure
 
 import (
-	"ratchet/streams/retryqueue"
 	"context"
 	"errors"
 	"fmt"
+	"ratchet/streams/retryqueue"
 	"strings"
 	"time"
 

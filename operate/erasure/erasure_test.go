@@ -1,11 +1,11 @@
 package erasure_test
 
 import (
-	"ratchet/streams/retryqueue"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ratchet/streams/retryqueue"
 	"strings"
 	"testing"
 	"testing/synctest"

@@ -10,8 +10,10 @@
 // name of its own. It adopts the order where the order is. Successors form a chain with
 // numbers from 2; the last of the chain is the order's current execution.
 //
-// [Executions.Survey] goes through the orders, not through a list of executions: it also finds an
-// order that never had an execution, and an order whose execution Step Functions has forgotten.
+// [Executions.Survey] goes through the orders: so it also finds an order that never had an execution, and an
+// order whose execution Step Functions has forgotten. Then it goes through the executions that have failed,
+// and lists those whose orders do not exist and never have: their failure was before Accept. It reads their
+// inputs, newest first, up to a stored [Mark].
 //
 // # Guarantees
 //

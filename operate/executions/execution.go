@@ -132,7 +132,15 @@ var describeBackoff = worker.Backoff{Base: 250 * time.Millisecond, Max: 5 * time
 
 // describe reads one execution of the order's chain.
 func (e *Executions) describe(ctx context.Context, machine string, id transitions.OrderID, number int) (x Execution, exists bool, err error) {
-	name := numbered(id, number)
+	x, exists, err = e.describeNamed(ctx, machine, numbered(id, number))
+	x.Number = number
+
+	return x, exists, err
+}
+
+// describeNamed reads the execution with the name. It has a number if it is the first one of the order in
+// its input.
+func (e *Executions) describeNamed(ctx context.Context, machine, name string) (x Execution, exists bool, err error) {
 	arn := executionname.ARN(machine, name)
 
 	var out *sfn.DescribeExecutionOutput
@@ -157,7 +165,6 @@ func (e *Executions) describe(ctx context.Context, machine string, id transition
 	x = Execution{
 		Name:      name,
 		ARN:       arn,
-		Number:    number,
 		Status:    out.Status,
 		Error:     aws.ToString(out.Error),
 		Cause:     aws.ToString(out.Cause),
@@ -166,6 +173,10 @@ func (e *Executions) describe(ctx context.Context, machine string, id transition
 		Redrives:  int(aws.ToInt32(out.RedriveCount)),
 		input:     aws.ToString(out.Input),
 	}
+	if id := x.orderID(); id != "" && Name(id) == name {
+		x.Number = 1
+	}
+
 	if out.RedriveStatus == types.ExecutionRedriveStatusNotRedrivable {
 		x.NotRedrivable = aws.ToString(out.RedriveStatusReason)
 		if x.NotRedrivable == "" {

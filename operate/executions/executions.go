@@ -17,6 +17,15 @@ type StepFunctions interface {
 	StartExecution(context.Context, *sfn.StartExecutionInput, ...func(*sfn.Options)) (*sfn.StartExecutionOutput, error)
 	DescribeExecution(context.Context, *sfn.DescribeExecutionInput, ...func(*sfn.Options)) (*sfn.DescribeExecutionOutput, error)
 	RedriveExecution(context.Context, *sfn.RedriveExecutionInput, ...func(*sfn.Options)) (*sfn.RedriveExecutionOutput, error)
+	ListExecutions(context.Context, *sfn.ListExecutionsInput, ...func(*sfn.Options)) (*sfn.ListExecutionsOutput, error)
+}
+
+// Marks stores the [Mark] of the surveys.
+type Marks interface {
+	// Mark returns the zero value if none is stored.
+	Mark(context.Context) (Mark, error)
+	// SetMark stores next unless the stored mark is another one than seen by now.
+	SetMark(ctx context.Context, seen, next Mark) error
 }
 
 // Config configures [Executions]. SFN, Orders and Machine are required.
@@ -34,6 +43,9 @@ type Config struct {
 	// machine's waits for the shipment and for a release. Default, if it is nil: 30 days in SHIPPED,
 	// the deadline of its wait for the delivery.
 	Deadlines map[workflow.State]time.Duration
+	// Marks bounds how far back a survey looks for executions without an order. Without it, a survey looks
+	// at all executions that have failed.
+	Marks Marks
 	// LostParcel returns the carrier's report that a parcel of the order was lost. A survey
 	// calls it for orders of which a parcel has left, from several goroutines. Without it,
 	// no order is listed for that reason.

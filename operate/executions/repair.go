@@ -67,12 +67,17 @@ const (
 	Started          Action = "started"
 )
 
-// Repair makes an order move again if its execution failed, ended early or never existed: by a
+// Repair makes an order move again, or the execution that has failed before its order existed (see
+// [Executions.Unplaced]) if its execution failed, ended early or never existed: by a
 // redrive if the service allows one and successor is false, else by a successor that adopts the
 // order where it is. It fails with [ErrHealthy] if the execution runs, or has brought its order to
 // an end.
 func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, successor bool) (Action, Execution, error) {
 	order, err := e.order(ctx, id)
+	if errors.Is(err, transitions.ErrUnknownOrder) {
+		return e.repairUnplaced(ctx, id, successor)
+	}
+
 	if err != nil {
 		return "", Execution{}, err
 	}
@@ -115,7 +120,12 @@ func (e *Executions) startNext(ctx context.Context, order *transitions.Order, la
 		return Execution{}, fmt.Errorf("start a successor for order %s: %w", order.ID, err)
 	}
 
-	next := Execution{Number: last.Number + 1, Name: numbered(order.ID, last.Number+1)}
+	return e.startNumber(ctx, machine, order.ID, last.Number+1, input)
+}
+
+// startNumber starts the execution of the order's chain with the number.
+func (e *Executions) startNumber(ctx context.Context, machine string, id transitions.OrderID, number int, input string) (Execution, error) {
+	next := Execution{Number: number, Name: numbered(id, number)}
 	next.ARN = executionname.ARN(machine, next.Name)
 
 	// While an execution of this name runs with the same input, Step Functions answers with that
@@ -127,7 +137,7 @@ func (e *Executions) startNext(ctx context.Context, order *transitions.Order, la
 	})
 	if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists {
 		// Another repair started this execution, and it has ended since.
-		return e.existing(ctx, machine, order.ID, next.Number)
+		return e.existing(ctx, machine, id, next.Number)
 	}
 
 	if err != nil {

@@ -55,6 +55,16 @@ type Problem struct {
 	Execution *Execution `json:"execution,omitempty"`
 }
 
+// Ref is the id under which the commands find the problem: the order's id, or the name of an execution that
+// has failed before its order existed and has a name of its own.
+func (p Problem) Ref() transitions.OrderID {
+	if p.Execution != nil && p.Execution.Number == 0 {
+		return transitions.OrderID(p.Execution.Name)
+	}
+
+	return p.OrderID
+}
+
 // Filter selects what a survey looks at. The zero value selects every order.
 type Filter struct {
 	// Orders are the orders to look at, all if empty.
@@ -63,6 +73,8 @@ type Filter struct {
 	Error string
 	// Since and Until bound Problem.Since: Since is included, Until is not.
 	Since, Until time.Time
+	// Advance stores how far back the next survey has to look for executions without an order.
+	Advance bool
 }
 
 func (f Filter) selects(p Problem) bool {
@@ -78,7 +90,7 @@ const (
 )
 
 // Survey calls found for each problem that the filter selects, one at a time and in no useful
-// order. An order may have two problems: its execution's, and a lost parcel. After each page Survey
+// order: the problems of orders, and then executions that have failed before their orders existed. An order may have two problems: its execution's, and a lost parcel. After each page Survey
 // calls looked, which may be nil, with the number of orders seen so far. now is the present time.
 // An error of found ends the survey.
 func (e *Executions) Survey(ctx context.Context, now time.Time, f Filter, found func(Problem) error, looked func(orders int)) error {
@@ -113,7 +125,7 @@ func (e *Executions) Survey(ctx context.Context, now time.Time, f Filter, found 
 		looked(seen)
 
 		if listing.Next == "" {
-			return nil
+			return e.surveyRequests(ctx, now, f, found)
 		}
 		page.After = transitions.OrderID(listing.Next)
 	}
@@ -130,6 +142,11 @@ func (e *Executions) surveyNamed(ctx context.Context, now time.Time, f Filter, f
 			err = found(p)
 		case errors.Is(err, transitions.ErrUnreadable):
 			err = nil
+		case errors.Is(err, transitions.ErrUnknownOrder):
+			var open bool
+			if p, open, err = e.namedUnplaced(ctx, id, err); err == nil && open && f.selects(p) {
+				err = found(p)
+			}
 		case err == nil:
 			orders = append(orders, order)
 		}
@@ -140,6 +157,17 @@ func (e *Executions) surveyNamed(ctx context.Context, now time.Time, f Filter, f
 	}
 
 	return e.surveyOrders(ctx, now, f, orders, found)
+}
+
+// namedUnplaced is Unplaced for an order that does not exist. It returns unknown if there is no execution
+// that could place it.
+func (e *Executions) namedUnplaced(ctx context.Context, id transitions.OrderID, unknown error) (Problem, bool, error) {
+	p, open, err := e.Unplaced(ctx, id)
+	if err == nil && !open {
+		err = unknown
+	}
+
+	return p, open, err
 }
 
 // unreadable is the problem of an order that cannot be read. It has no time, and so counts as older than

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"ratchet/internal/plural"
 	"ratchet/notify"
 	"ratchet/operate/processes"
 	"ratchet/streams/status"
@@ -24,6 +25,9 @@ type StatusSources struct {
 	// Queued returns up to limit deliveries of an endpoint that are under way or missed, and
 	// whether there are more.
 	Queued func(ctx context.Context, endpoint string, status notify.Status, limit int) (count int, more bool, err error)
+	// Reports returns how many reports of the carrier wait, and how many need a person. Nil: there are
+	// none.
+	Reports func(context.Context) (waiting, attention int, err error)
 	// Acts reads the table of acts. Without it, acts are refused.
 	Acts func(context.Context) error
 	// Quotas are the quotas of the account, by the names of package plan; nil if there are none.
@@ -50,13 +54,17 @@ type SystemStatus struct {
 	// Handlers are the handlers of the stream.
 	Handlers  []HandlerSummary  `json:"handlers"`
 	Endpoints []EndpointSummary `json:"endpoints"`
+	// Reports counts the reports of the carrier that wait, ReportsAttention those that need a person.
+	Reports          int `json:"reportsWaiting"`
+	ReportsAttention int `json:"reportsAttention"`
 	// Stuck is the newest count of orders that need a person, nil if there is none.
 	Stuck *processes.Survey `json:"stuck,omitempty"`
 }
 
 // SystemProblem is one thing that needs a person.
 type SystemProblem struct {
-	// Area is "processes", "stream", "dead letters", "notifications", "orders", "audit" or "quotas".
+	// Area is "processes", "stream", "dead letters", "notifications", "shipping", "orders", "audit" or
+	// "quotas".
 	Area  string    `json:"area"`
 	Text  string    `json:"text"`
 	Since time.Time `json:"since,omitzero"`
@@ -89,8 +97,13 @@ type StreamSummary struct {
 
 // HandlerSummary counts the records that a handler of the stream has not handled.
 type HandlerSummary struct {
-	Name        string    `json:"handler"`
-	Waiting     int       `json:"waiting"`
+	Name    string `json:"handler"`
+	Waiting int    `json:"waiting"`
+	// Error is the last error of the record that has failed for longest, since Since. NextTry is when the
+	// next record is due.
+	Error       string    `json:"error,omitempty"`
+	Since       time.Time `json:"since,omitzero"`
+	NextTry     time.Time `json:"nextTry,omitzero"`
 	DeadLetters int       `json:"deadLetters"`
 	PausedAt    time.Time `json:"pausedAt,omitzero"`
 }
@@ -129,7 +142,7 @@ func Status(ctx context.Context, s StatusSources) (SystemStatus, error) {
 		Endpoints: []EndpointSummary{},
 	}}
 
-	parts := []func(context.Context) []SystemProblem{look.processes, look.stream, look.endpoints, look.orders, look.acts}
+	parts := []func(context.Context) []SystemProblem{look.processes, look.stream, look.endpoints, look.reports, look.orders, look.acts}
 	problems := make([][]SystemProblem, len(parts))
 
 	var group sync.WaitGroup
@@ -217,14 +230,21 @@ func (l *statusLook) stream(ctx context.Context) []SystemProblem {
 		return unreadable("stream", err)
 	}
 
-	lag := found.Lag(l.sources.MaxLag, time.Now())
+	now := time.Now()
+	lag := found.Lag(l.sources.MaxLag, now)
 	l.status.Stream = StreamSummary{State: string(found.State), Seconds: lag.Seconds, Records: lag.Records, More: lag.More, Workers: found.Workers}
 
 	for _, h := range found.Handlers {
-		l.status.Handlers = append(l.status.Handlers, HandlerSummary{Name: h.Name, Waiting: h.Records, DeadLetters: h.DeadLetters, PausedAt: h.PausedAt})
+		l.status.Handlers = append(l.status.Handlers, HandlerSummary{
+			Name: h.Name, Waiting: h.Records, Error: h.Error, Since: h.Since, NextTry: h.NextTry, DeadLetters: h.DeadLetters, PausedAt: h.PausedAt,
+		})
 	}
 
-	return streamProblems(found, lag, l.sources.OffHandlers)
+	// What waits for a handler is told with its error.
+	shards := found
+	shards.Handlers = nil
+
+	return streamProblems(found, shards.Lag(l.sources.MaxLag, now), l.sources.OffHandlers, now)
 }
 
 func (l *statusLook) endpoints(ctx context.Context) []SystemProblem {
@@ -255,6 +275,27 @@ func (l *statusLook) endpoints(ctx context.Context) []SystemProblem {
 
 		l.status.Endpoints = append(l.status.Endpoints, summary)
 		problems = append(problems, endpointProblems(e, summary)...)
+	}
+
+	return problems
+}
+
+func (l *statusLook) reports(ctx context.Context) (problems []SystemProblem) {
+	if l.sources.Reports == nil {
+		return nil
+	}
+
+	var err error
+	if l.status.Reports, l.status.ReportsAttention, err = l.sources.Reports(ctx); err != nil {
+		return unreadable("shipping", err)
+	}
+
+	if n := l.status.ReportsAttention; n > 0 {
+		problems = append(problems, SystemProblem{
+			Area:   "shipping",
+			Text:   plural.Of(n, "report") + " of the carrier needs a person",
+			Action: "`ratchet shipments reports --effect attention` lists them with the command for each",
+		})
 	}
 
 	return problems

@@ -134,7 +134,36 @@ func quotaProblems(uses []QuotaUse, rates map[string]float64) (problems []System
 	return problems
 }
 
-func streamProblems(s status.Status, lag status.StreamLag, off map[string]string) (problems []SystemProblem) {
+// failingFor is how long a handler fails before a person should look.
+const failingFor = 20 * time.Second
+
+// handlerProblems says that a handler is paused or fails.
+func handlerProblems(h status.HandlerStatus, now time.Time) []SystemProblem {
+	waiting := fmt.Sprintf("%s of %s waiting", plural.Of(h.Records, "record"), plural.Of(h.Items, "item"))
+
+	switch {
+	case !h.PausedAt.IsZero() && h.Records == 0: // it holds nothing up
+		return nil
+	case !h.PausedAt.IsZero():
+		return []SystemProblem{{
+			Area:   "stream",
+			Text:   fmt.Sprintf("handler %s is paused, %s", h.Name, waiting),
+			Since:  h.PausedAt,
+			Action: fmt.Sprintf("`ratchet streams resume %s` when the cause of the pause is gone", h.Name),
+		}}
+	case h.Since.IsZero() || now.Sub(h.Since) < failingFor:
+		return nil
+	}
+
+	return []SystemProblem{{
+		Area:   "stream",
+		Text:   fmt.Sprintf("handler %s fails since %s, %s; the next try is at %s: %s", h.Name, clockTime(h.Since), waiting, clockTime(h.NextTry), h.Error),
+		Since:  h.Since,
+		Action: "mend what the error names; nothing is lost while the records wait, for three days unless the handler says otherwise",
+	}}
+}
+
+func streamProblems(s status.Status, lag status.StreamLag, off map[string]string, now time.Time) (problems []SystemProblem) {
 	for _, reason := range lag.Reasons {
 		problems = append(problems, SystemProblem{
 			Area:   "stream",
@@ -144,6 +173,8 @@ func streamProblems(s status.Status, lag status.StreamLag, off map[string]string
 	}
 
 	for _, h := range s.Handlers {
+		problems = append(problems, handlerProblems(h, now)...)
+
 		if h.DeadLetters == 0 {
 			continue
 		}

@@ -142,9 +142,9 @@ func TestTheStatusNamesWhatNeedsAPerson(t *testing.T) {
 		}, "quotas", "throttles 2.0 calls", "calls-per-second"},
 		{"lag", func(s *inspect.StatusSources) {
 			s.Stream = func(context.Context) (status.Status, error) {
-				return status.Status{State: status.StreamOn, Handlers: []status.HandlerStatus{{Name: "notify", Records: 1, Since: time.Now().Add(-time.Hour)}}}, nil
+				return status.Status{State: status.StreamOn, Handlers: []status.HandlerStatus{{Name: "notify", Records: 1, Items: 1, Error: "503", Since: time.Now().Add(-25 * time.Second)}}}, nil
 			}
-		}, "stream", "records have waited for handler notify", "`ratchet streams status`"},
+		}, "stream", "handler notify fails since", "mend what the error names"},
 		{"dead letters", func(s *inspect.StatusSources) {
 			s.Stream = func(context.Context) (status.Status, error) {
 				return status.Status{State: status.StreamOn, Handlers: []status.HandlerStatus{{Name: "notify", DeadLetters: 2}}}, nil

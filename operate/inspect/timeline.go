@@ -9,11 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/activities/tasktoken"
-	"ratchet/internal/dynamo"
 	"ratchet/internal/plural"
 	"ratchet/notify"
+	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
+	"ratchet/streams/retryqueue"
 	"ratchet/transitions"
 	"ratchet/transitions/refusals"
 	"ratchet/workflow"
@@ -29,6 +32,7 @@ const (
 	AboutTask       Kind = "task"
 	AboutDelivery   Kind = "delivery"
 	AboutDeadLetter Kind = "dead letter"
+	AboutEffect     Kind = "effect"
 	AboutRefusal    Kind = "refusal"
 )
 
@@ -59,7 +63,18 @@ type Around struct {
 	Refusals interface {
 		Of(ctx context.Context, order string) (refusals.Entries, error)
 	}
-	// Handlers are the stream handlers whose dead letters are read.
+	// Queue has the records that wait for another attempt.
+	Queue interface {
+		WaitingOf(ctx context.Context, handler string, keys map[string]types.AttributeValue) (retryqueue.Item, bool, error)
+		Paused(context.Context) (map[string]time.Time, error)
+	}
+	// Reports has the reports of the carrier that wait.
+	Reports interface {
+		OfOrder(ctx context.Context, order string) (found []reports.Stored, complete bool, err error)
+	}
+	// ShipmentDue reports whether the order is to be shipped and no booking is stored.
+	ShipmentDue func(context.Context, *transitions.Order) (bool, error)
+	// Handlers are the stream handlers whose retry queues and dead letters are read.
 	Handlers []string
 }
 
@@ -75,12 +90,15 @@ type Unread struct {
 
 func (u Unread) String() string { return fmt.Sprintf("%s: %v", u.What, u.Err) }
 
-// Timeline merges the steps of the explanation with what is around the order, by time. Incomplete
-// lists what could not be read: the rest is shown all the same.
-func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Around) (moments []Moment, incomplete []Unread) {
+// Timeline merges the steps of the explanation with what is around the order, by time. It also returns the
+// effects that are due; no moment advises an event that skips one of them. Incomplete lists what could not
+// be read: the rest is shown all the same.
+func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Around) (moments []Moment, due []Due, incomplete []Unread) {
 	for _, s := range e.Steps {
 		moments = append(moments, ofStep(s))
 	}
+	due, incomplete = e.Due(ctx, a)
+	moments = append(moments, e.ofDue(due)...)
 
 	add := func(what string, found []Moment, err error) {
 		moments = append(moments, found...)
@@ -96,19 +114,12 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 
 	if a.Tasks != nil {
 		tasks, err := a.Tasks.Waiting(ctx, e.Order.LifeID())
-		add("waiting tasks", e.ofTasks(d, tasks), err)
+		add("waiting tasks", e.ofTasks(d, tasks, due, len(incomplete) > 0), err)
 	}
 
 	if a.Deliveries != nil {
 		deliveries, err := a.Deliveries.OfOrder(ctx, string(e.Order.ID))
 		add("deliveries", ofDeliveries(deliveries), err)
-	}
-
-	if a.DeadLetters != nil {
-		for _, handler := range a.Handlers {
-			found, err := e.lettersOf(ctx, a, handler)
-			add("dead letters of "+handler, found, err)
-		}
 	}
 
 	if a.Refusals != nil {
@@ -120,7 +131,7 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 	// stands before what followed from it.
 	slices.SortStableFunc(moments, func(a, b Moment) int { return a.At.Compare(b.At) })
 
-	return moments, incomplete
+	return moments, due, incomplete
 }
 
 func ofStep(s Step) Moment {
@@ -136,8 +147,9 @@ func ofStep(s Step) Moment {
 	return Moment{At: s.At, Kind: AboutTransition, What: what}
 }
 
-// ofTasks places each waiting task at the transition after which the task was parked.
-func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task) []Moment {
+// ofTasks places each waiting task at the transition after which the task was parked. If not all of what is
+// due is known, no event is advised that could skip some of it.
+func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task, due []Due, unknown bool) []Moment {
 	moments := make([]Moment, len(tasks))
 	for i, task := range tasks {
 		awaited := workflow.State(task.Awaited)
@@ -149,6 +161,8 @@ func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task) []M
 			moments[i].Next = fmt.Sprintf("the order has come to %s: a worker answers the task; if it stays, look for dead letters of the handler \"parked\"", awaited)
 		case !d.Reachable(e.Order.State, awaited):
 			moments[i].Next = fmt.Sprintf("the order cannot come to %s any more: `ratchet tasks list %s` shows the task", awaited, e.Order.ID)
+		case len(events) > 0 && (unknown && CanSkip(awaited) || len(Skips(awaited, due)) > 0):
+			moments[i].Next = fmt.Sprintf("wait for %s: effects are due before it", strings.Join(events, " or "))
 		case len(events) > 0:
 			moments[i].Next = fmt.Sprintf("wait for %s, or `ratchet orders apply %s %s`", strings.Join(events, " or "), e.Order.ID, events[0])
 		default:
@@ -226,33 +240,4 @@ func ofRefusals(found refusals.Entries) []Moment {
 	}
 
 	return moments
-}
-
-func (e Explanation) lettersOf(ctx context.Context, a Around, handler string) (moments []Moment, err error) {
-	read := 0
-	for letter, err := range a.DeadLetters.All(ctx, handler, deadletters.Filter{}) {
-		if err != nil {
-			return moments, err
-		}
-
-		// One handler may have any number of dead letters. The bound is an error, so that the time
-		// line says that it is not whole.
-		if read++; read > maxDeadLetters {
-			return moments, fmt.Errorf("only the first %d were looked at", maxDeadLetters)
-		}
-
-		if dynamo.Text(letter.Keys, "orderId") != string(e.Order.ID) {
-			continue
-		}
-
-		m := Moment{At: letter.FailedAt, Kind: AboutDeadLetter, What: fmt.Sprintf("handler %s gave up: %s", handler, letter.Error)}
-		if letter.QueuedAt.IsZero() {
-			m.Next = fmt.Sprintf("mend the cause, then `ratchet deadletters redrive %s %s`", handler, letter.ID)
-		} else {
-			m.Next = "wait: it is queued for another attempt"
-		}
-		moments = append(moments, m)
-	}
-
-	return moments, nil
 }

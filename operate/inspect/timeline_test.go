@@ -111,7 +111,7 @@ func TestATimeLineMergesWhatIsAroundAnOrder(t *testing.T) {
 		return []inspect.Moment{{At: minutes(1), Kind: inspect.AboutExecution, What: "started"}}, nil
 	}
 
-	moments, incomplete := e.Timeline(t.Context(), workflow.Order(), around)
+	moments, _, incomplete := e.Timeline(t.Context(), workflow.Order(), around)
 	if len(incomplete) != 0 {
 		t.Errorf("incomplete: %v", incomplete)
 	}
@@ -147,7 +147,7 @@ func TestATaskThatWaitsInVainSaysSo(t *testing.T) {
 		"CANCELLED": "the order cannot come to CANCELLED any more",
 		"COMPLETED": "the order can still come to COMPLETED",
 	} {
-		moments, _ := e.Timeline(t.Context(), workflow.Order(), surroundings{tasks: []tasktoken.Task{{Awaited: awaited, Since: 2}}}.around())
+		moments, _, _ := e.Timeline(t.Context(), workflow.Order(), surroundings{tasks: []tasktoken.Task{{Awaited: awaited, Since: 2}}}.around())
 
 		found := ""
 		for _, m := range moments {
@@ -164,7 +164,7 @@ func TestATaskThatWaitsInVainSaysSo(t *testing.T) {
 func TestATimeLineShowsWhatItCanRead(t *testing.T) {
 	e, start := shipped(t)
 
-	moments, incomplete := e.Timeline(t.Context(), workflow.Order(), surroundings{err: errors.New("denied")}.around())
+	moments, _, incomplete := e.Timeline(t.Context(), workflow.Order(), surroundings{err: errors.New("denied")}.around())
 	if len(moments) != 3 || len(incomplete) != 4 || !strings.Contains(fmt.Sprint(incomplete), "dead letters of notify: denied") {
 		t.Errorf("%d moments, incomplete: %q", len(moments), incomplete)
 	}
@@ -174,7 +174,7 @@ func TestATimeLineShowsWhatItCanRead(t *testing.T) {
 		many.letters = append(many.letters, letterOf("o-2", start))
 	}
 
-	if _, incomplete = e.Timeline(t.Context(), workflow.Order(), many.around()); len(incomplete) != 1 || !strings.Contains(incomplete[0].String(), "only the first 1000") {
+	if _, _, incomplete = e.Timeline(t.Context(), workflow.Order(), many.around()); len(incomplete) != 1 || !strings.Contains(incomplete[0].String(), "only the first 1000") {
 		t.Errorf("incomplete: %q", incomplete)
 	}
 }

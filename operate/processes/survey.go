@@ -141,3 +141,39 @@ func (s *Store) readSurvey(ctx context.Context) (dynamo.Item, error) {
 
 	return out.Item, nil
 }
+
+// Note returns a text that the processes share, "" if there is none.
+func (s *Store) Note(ctx context.Context, name string) (string, error) {
+	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &s.cfg.Table,
+		Key:            dynamo.Item{kindKey: dynamo.S(surveyKind), idKey: dynamo.S(name)},
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return "", fmt.Errorf("processes: read the note %s: %w", name, err)
+	}
+
+	return dynamo.Text(out.Item, bodyAttribute), nil
+}
+
+// ReplaceNote stores a text in place of the one that the caller has seen, "" for none. If another one is
+// stored by now, it stays.
+func (s *Store) ReplaceNote(ctx context.Context, name, seen, text string) error {
+	update := dynamo.NewUpdate(s.cfg.Table, dynamo.Item{kindKey: dynamo.S(surveyKind), idKey: dynamo.S(name)}).SetValue(bodyAttribute, dynamo.S(text))
+	if seen == "" {
+		update.IfAbsent(bodyAttribute)
+	} else {
+		update.IfEquals(bodyAttribute, dynamo.S(seen))
+	}
+
+	_, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if _, other := dynamo.FailedCondition(err); other {
+		return nil
+	}
+
+	if err != nil {
+		return fmt.Errorf("processes: store the note %s: %w", name, err)
+	}
+
+	return nil
+}

@@ -90,7 +90,7 @@ func (e *Error) Is(target error) bool {
 	case shipping.ErrCanceled:
 		return e.canceled()
 	case shipping.ErrUnknownShipment:
-		return e.Status == http.StatusNotFound
+		return e.Status == http.StatusNotFound && e.Code != ""
 	case shipping.ErrRefused:
 		return !e.canceled() && !e.mayPass()
 	}
@@ -103,14 +103,18 @@ const codeCanceled = "shipment_canceled"
 
 func (e *Error) canceled() bool { return e.Status == http.StatusConflict && e.Code == codeCanceled }
 
-// mayPass reports whether a repeat of the call may get another answer.
+// mayPass reports whether a repeat of the call may get another answer. The token may have expired, and what
+// answers with a redirect or without a code may be a proxy: such an answer is an outage until a person has
+// corrected the settings, and no verdict on the order.
 func (e *Error) mayPass() bool {
 	switch e.Status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusUnauthorized, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
+	case http.StatusForbidden, http.StatusNotFound:
+		return e.Code == ""
 	}
 
-	return e.Status >= http.StatusInternalServerError
+	return e.Status < http.StatusBadRequest || e.Status >= http.StatusInternalServerError
 }
 
 // Book books the shipment, as shipping.Carrier describes.

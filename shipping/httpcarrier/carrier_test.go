@@ -149,10 +149,15 @@ func TestAnswersAreClassified(t *testing.T) {
 		{200, `{"status":"canceled"}`, false, true},
 		{200, `{}`, false, false},
 		{200, `not json`, false, false},
-		{302, ``, true, false},
+		{302, ``, false, false},
 		{400, `{"code":"bad_order","detail":"no such country"}`, true, false},
-		{401, ``, true, false},
-		{404, ``, true, false},
+		{401, ``, false, false},
+		{401, `{"code":"expired_token"}`, false, false},
+		{403, ``, false, false},
+		{403, `<html>`, false, false},
+		{403, `{"code":"embargo"}`, true, false},
+		{404, ``, false, false},
+		{404, `{"code":"no_such_service"}`, true, false},
 		{408, ``, false, false},
 		{409, `{"code":"shipment_canceled"}`, false, true},
 		{409, `{"code":"other"}`, true, false},
@@ -169,6 +174,11 @@ func TestAnswersAreClassified(t *testing.T) {
 			t.Errorf("%d %s: %v", row.status, row.body, err)
 		}
 
+		// Whoever answers without the carrier's code does not know its shipments.
+		if _, err := c.Get(t.Context(), key); errors.Is(err, shipping.ErrUnknownShipment) != (row.status == 404 && row.body != "") {
+			t.Errorf("%d %s, to a question: %v", row.status, row.body, err)
+		}
+
 		var answered *httpcarrier.Error
 		if errors.As(err, &answered) && answered.RetryAfter() != 7*time.Second {
 			t.Errorf("%d: to wait %v", row.status, answered.RetryAfter())
@@ -176,11 +186,11 @@ func TestAnswersAreClassified(t *testing.T) {
 	}
 }
 
-// TestTheTokenIsRequired and is in no error.
+// TestTheTokenIsRequired and is in no error. A wrong one is no verdict on the order.
 func TestTheTokenIsRequired(t *testing.T) {
 	c := newCarrier(t, "wrong", http.StripPrefix("/v1", newSandbox(t, sandbox.Faults{}).Handler("right")))
 
-	if _, err := c.Book(t.Context(), key, "o-1"); !errors.Is(err, shipping.ErrRefused) || strings.Contains(err.Error(), "wrong") {
+	if _, err := c.Book(t.Context(), key, "o-1"); err == nil || errors.Is(err, shipping.ErrRefused) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("got %v", err)
 	}
 }

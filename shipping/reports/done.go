@@ -159,9 +159,9 @@ func refusedTransaction(err error) bool {
 	})
 }
 
-// isDone reports whether a person has dealt with the report. Only returns need one.
+// isDone reports whether a person has dealt with the report. Only returns and cancellations need one.
 func (d *Receiver) isDone(ctx context.Context, r shipping.Report) (bool, error) {
-	if r.Milestone != shipping.Returned {
+	if r.Milestone != shipping.Returned && r.Milestone != shipping.Canceled {
 		return false, nil
 	}
 

@@ -17,8 +17,12 @@ import (
 // ErrReportsWait means that a report about the order waits or needs a person.
 var ErrReportsWait = errors.New("reports of the carrier about the order wait")
 
-// erasePage is how many reports Erase reads at once.
-const erasePage = 100
+const (
+	// erasePage is how many reports Erase reads at once.
+	erasePage = 100
+	// mostLookedAt is how many reports of a partition OfOrder and Count look at.
+	mostLookedAt = 1000
+)
 
 // CanErase returns ErrReportsWait if a stored report about the order is still to be tried. It reads all
 // waiting reports of all orders, because their keys do not contain the order.
@@ -33,6 +37,49 @@ func (d *Receiver) CanErase(ctx context.Context, orderID string) error {
 	}
 
 	return nil
+}
+
+// OfOrder returns the reports about an order that wait or need a person. It reads those of all orders, at
+// most a thousand of each of the eight partitions; complete is false if there are more.
+func (d *Receiver) OfOrder(ctx context.Context, orderID string) (found []Stored, complete bool, err error) {
+	complete = true
+
+	for shard := range waitingShards {
+		page, next, err := d.read(ctx, "waiting#"+strconv.Itoa(shard), "", "", mostLookedAt)
+		if err != nil {
+			return found, false, err
+		}
+		complete = complete && next == ""
+
+		for _, s := range page {
+			if s.OrderID == orderID {
+				found = append(found, s)
+			}
+		}
+	}
+
+	return found, complete, nil
+}
+
+// Count returns how many reports wait and how many need a person. It counts at most a thousand of each of
+// the eight partitions.
+func (d *Receiver) Count(ctx context.Context) (waiting, attention int, err error) {
+	for shard := range waitingShards {
+		page, _, err := d.read(ctx, "waiting#"+strconv.Itoa(shard), "", "", mostLookedAt)
+		if err != nil {
+			return waiting, attention, err
+		}
+
+		for _, s := range page {
+			if s.Effect == Attention {
+				attention++
+			} else {
+				waiting++
+			}
+		}
+	}
+
+	return waiting, attention, nil
 }
 
 // Erase removes texts that people and the carrier have written about an order. Refused reports are

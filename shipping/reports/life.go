@@ -28,7 +28,7 @@ func keyOf(r shipping.Report) (life transitions.Incarnation, transition, effect 
 func isShipment(r shipping.Report) bool {
 	life, _, effect, ofOrder := keyOf(r)
 
-	return ofOrder && life != "" && effect == shipping.Effect
+	return ofOrder && life != "" && shipping.IsEffect(effect)
 }
 
 // isOfParcels reports whether ApplyParcels has made the report. A report of the carrier never passes for

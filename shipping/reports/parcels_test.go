@@ -333,7 +333,7 @@ func TestAPersonIsAskedAboutAReturnedParcel(t *testing.T) {
 	}
 }
 
-// TestAnOrderThatWasPaidElsewhereIsRefundedThere: a person is asked for a month, through a carrier
+// TestAnOrderThatWasPaidElsewhereIsRefundedThere: a person is asked until it is done, through a carrier
 // and a table that fail meanwhile.
 func TestAnOrderThatWasPaidElsewhereIsRefundedThere(t *testing.T) {
 	o := newOffice(t, nil)
@@ -355,10 +355,10 @@ func TestAnOrderThatWasPaidElsewhereIsRefundedThere(t *testing.T) {
 	o.sweep()
 	o.needsPerson("paid elsewhere", "ratchet orders get o-1")
 
-	o.clock.Advance(24 * time.Hour)
+	// The order can still come back, so the person is asked for as long as that takes.
+	o.clock.Advance(300 * 24 * time.Hour)
 	o.sweep()
-	o.stored(reports.Attention)
-	o.stored(reports.Refused, "has waited for 720h0m0s: parcel a came back")
+	o.needsPerson("paid elsewhere", "ratchet orders get o-1")
 }
 
 // TestABankThatDoesNotAnswerMakesTheReturnWait. The worker ends the refund.

@@ -70,8 +70,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// waitFor is how long a report waits until its order can take it, or the carrier confirms it. After
-// that the report is refused. The report of a return waits for keepReturns.
+// waitFor is how long a report waits at least, until the carrier confirms it. As long as its order can
+// still take it, a report waits without a deadline. The report of a return waits at least for keepReturns.
 const waitFor = 7 * 24 * time.Hour
 
 // Receiver judges reports. It is safe for concurrent use.

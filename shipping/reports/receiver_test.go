@@ -294,11 +294,11 @@ func TestAnEarlyReportWaits(t *testing.T) {
 	}
 }
 
-// TestARepeatDoesNotProlongTheWait: the carrier sends the same report every day. The pauses grow
-// to an hour, and the report is refused after a week.
+// TestARepeatDoesNotProlongTheWait: the carrier sends the same report every day and does not confirm it. The
+// pauses grow to an hour, and the report is refused after a week, because the order cannot take it.
 func TestARepeatDoesNotProlongTheWait(t *testing.T) {
-	o := newOffice(t, nil)
-	o.order("o-1")
+	o := newOffice(t, map[string]shipping.Shipment{})
+	o.order("o-1", workflow.Pay, workflow.Ship)
 	o.receive(report("o-1", shipping.Shipped), reports.Waiting)
 
 	for range 12 {
@@ -306,7 +306,7 @@ func TestARepeatDoesNotProlongTheWait(t *testing.T) {
 		o.sweep()
 	}
 
-	if all := o.stored(reports.Waiting, "PENDING"); all[0].NextTry.Sub(o.clock.Now()) < 29*time.Minute {
+	if all := o.stored(reports.Waiting, "does not know"); all[0].NextTry.Sub(o.clock.Now()) < 29*time.Minute {
 		t.Errorf("after %d tries the next one is due in %s", all[0].Tries, all[0].NextTry.Sub(o.clock.Now()))
 	}
 
@@ -316,6 +316,41 @@ func TestARepeatDoesNotProlongTheWait(t *testing.T) {
 		o.sweep()
 	}
 	o.stored(reports.Refused, "has waited for 168h0m0s")
+}
+
+// TestAReportWaitsAsLongAsItsOrderCanTakeIt: a paid order is held after its shipment was booked, and the
+// carrier ships it. The hold is released after any time. The carrier may not be asked meanwhile.
+func TestAReportWaitsAsLongAsItsOrderCanTakeIt(t *testing.T) {
+	for _, down := range []error{nil, errors.New("maintenance")} {
+		o := newOffice(t, map[string]shipping.Shipment{report("o-1", shipping.Shipped).Shipment: {Status: shipping.Shipped}})
+		o.order("o-1", workflow.Pay, workflow.Hold)
+		o.says(down)
+		o.receive(report("o-1", shipping.Shipped), reports.Waiting)
+
+		for range 20 {
+			o.clock.Advance(9 * 24 * time.Hour)
+			o.sweep()
+		}
+		o.says(nil)
+		o.move("o-1", workflow.Release)
+		o.clock.Advance(time.Hour)
+		o.sweep()
+
+		if got := o.state("o-1"); got != workflow.Shipped {
+			t.Errorf("released after half a year: %s", got)
+		}
+		o.stored(reports.Waiting)
+	}
+
+	// When the order has ended, the report ends with its next try.
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay, workflow.Hold)
+	o.receive(report("o-1", shipping.Shipped), reports.Waiting)
+	o.clock.Advance(300 * 24 * time.Hour)
+	o.move("o-1", workflow.Cancel)
+	o.sweep()
+	o.stored(reports.Waiting)
+	o.stored(reports.Refused, "the order is CANCELLED")
 }
 
 // TestAnUnreadableRowHidesNoOther and is not taken for a report.
@@ -360,22 +395,23 @@ func (o *office) spoil(id string) {
 	}
 }
 
-// TestAReportThatNeverFitsIsRefused: at once, or when it has waited for too long.
+// TestAReportThatNeverFitsIsRefused at once.
 func TestAReportThatNeverFitsIsRefused(t *testing.T) {
 	o := newOffice(t, nil)
 	o.order("canceled", workflow.Pay, workflow.Cancel)
-	o.order("unpaid")
+	o.order("shipped", workflow.Pay, workflow.Ship)
 
 	o.receive(report("canceled", shipping.Shipped), reports.Refused)
 	o.receive(report("none", shipping.Shipped), reports.Refused)
-	o.receive(report("unpaid", shipping.Shipped), reports.Waiting)
+	o.receive(report("shipped", shipping.Lost), reports.Applied)
+	o.receive(parcel("shipped", "p", shipping.Delivered, 1), reports.Refused)
 
 	for range 30 {
 		o.clock.Advance(6 * time.Hour)
 		o.sweep()
 	}
 	o.stored(reports.Waiting)
-	o.stored(reports.Refused, "the order is CANCELLED", "NotFound", "has waited for 168h0m0s: the order is PENDING")
+	o.stored(reports.Refused, "the order is CANCELLED", "NotFound", "the order has no such parcel")
 }
 
 // TestSeveralParcels leave one after the other. The order is delivered with the last one, and

@@ -52,7 +52,7 @@ func (d *Receiver) Take(ctx context.Context, r shipping.Report) (shipping.Answer
 }
 
 func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) {
-	if r.Milestone != shipping.Lost && len(moves[r.Milestone]) == 0 {
+	if r.Milestone != shipping.Lost && r.Milestone != shipping.Canceled && len(moves[r.Milestone]) == 0 {
 		return accepted, nil // Booked, or an unknown milestone
 	}
 
@@ -68,6 +68,8 @@ func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) 
 	case r.Milestone == shipping.Lost:
 		// A lost parcel moves no order, because the definition has no such state.
 		return accepted, d.recordLost(ctx, order, r)
+	case r.Milestone == shipping.Canceled:
+		return d.carrierCanceled(ctx, order, r)
 	case r.Parcel == "":
 		return d.moveOrder(ctx, order, r)
 	case r.Milestone == shipping.Shipped:

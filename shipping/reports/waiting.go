@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,8 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/shipping"
+	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 const (
@@ -22,8 +25,8 @@ const (
 	firstPause  = 15 * time.Second
 	longestWait = time.Hour
 	keepRefused = 30 * 24 * time.Hour
-	// keepReturns is how long the report of a return waits for a person, or for the capture of the
-	// payment after the rest of the order has left. No other report needs a person.
+	// keepReturns is how long the report of a return waits at least: for a person, or for the capture of
+	// the payment after the rest of the order has left.
 	keepReturns = 30 * 24 * time.Hour
 	sweepPage   = 100
 	maxReason   = 300
@@ -152,12 +155,17 @@ func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
 		limit = max(limit, keepReturns)
 	}
 
-	waits := found.effect == Waiting || found.effect == Attention
-	if waits && d.now().Sub(s.Since) < limit {
-		return errors.Join(err, d.postpone(ctx, s, found))
-	}
+	if found.effect == Waiting || found.effect == Attention {
+		// Older than the limit, a report waits only for an order that can still take it: without a
+		// deadline, because an order may be on hold for as long as a person wants.
+		awaited, fault := true, error(nil)
+		if d.now().Sub(s.Since) >= limit {
+			awaited, fault = d.isAwaited(ctx, s.Report)
+		}
 
-	if waits {
+		if awaited || fault != nil {
+			return errors.Join(err, fault, d.postpone(ctx, s, found))
+		}
 		found = finding{effect: Refused, reason: "has waited for " + limit.String() + ": " + found.reason}
 	}
 
@@ -168,6 +176,21 @@ func (d *Receiver) tryAgain(ctx context.Context, s Stored) error {
 	}
 
 	return d.remove(ctx, waitingShard(s.Name), s)
+}
+
+// isAwaited reports whether the order is in a state in which it can still take the report, or in which a
+// person has something to do about it.
+func (d *Receiver) isAwaited(ctx context.Context, r shipping.Report) (bool, error) {
+	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
+	if err != nil || !found || !isOf(r, order) {
+		return false, err
+	}
+
+	if r.Milestone == shipping.Canceled || r.Milestone == shipping.Lost {
+		return slices.Contains(append([]workflow.State{workflow.PaidOnHold, workflow.Shipped}, toShip...), order.State), nil
+	}
+
+	return slices.ContainsFunc(moves[r.Milestone], func(m move) bool { return d.comesTo(order.State, m.target) }), nil
 }
 
 // remove deletes the row of a stored report. If the row has another report by now, or none, remove does

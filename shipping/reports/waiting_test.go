@@ -90,8 +90,8 @@ func TestWhatAPersonMustSeeIsLogged(t *testing.T) {
 // TestAReportWaitsUntilItIsStoredAsRefused: while that fails, or its removal, a sweep fails and it waits.
 func TestAReportWaitsUntilItIsStoredAsRefused(t *testing.T) {
 	for operation, part := range map[string]string{"UpdateItem": `"refused"`, "DeleteItem": "waiting#"} {
-		o := newOffice(t, nil)
-		o.order("o-1")
+		o := newOffice(t, map[string]shipping.Shipment{})
+		o.order("o-1", workflow.Pay, workflow.Ship)
 		o.receive(report("o-1", shipping.Shipped), reports.Waiting)
 		o.clock.Advance(8 * 24 * time.Hour)
 
@@ -103,7 +103,7 @@ func TestAReportWaitsUntilItIsStoredAsRefused(t *testing.T) {
 			if err := o.Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 				t.Errorf("%s fails, and the sweep says %v", operation, err)
 			}
-			o.stored(reports.Waiting, "PENDING")
+			o.stored(reports.Waiting, "does not know")
 		}
 		broken.Remove()
 		o.sweep()

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"reflect"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/streams"
 	"ratchet/streams/store"
@@ -17,6 +20,8 @@ type Filter struct {
 	Since, Before time.Time
 	// Error is a part of the error's text.
 	Error string
+	// Keys is the primary key of the item.
+	Keys map[string]types.AttributeValue
 }
 
 // Selects reports whether the filter selects the dead letter.
@@ -25,6 +30,8 @@ func (f Filter) Selects(l Letter) bool {
 	case l.FailedAt.Before(f.Since):
 		return false
 	case !f.Before.IsZero() && !l.FailedAt.Before(f.Before):
+		return false
+	case len(f.Keys) > 0 && !reflect.DeepEqual(f.Keys, l.Keys):
 		return false
 	}
 

@@ -48,11 +48,27 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 		r.cfg.Log.DebugContext(ctx, "shipment requested", "order", c.New.ID, "transition", c.Transition.ID, "tracking", tracking)
 	}
 
-	if errors.Is(err, shipping.ErrRefused) {
+	switch {
+	case errors.Is(err, shipping.ErrCanceledByCarrier):
+		return r.canceledByCarrier(ctx, c, err)
+	case errors.Is(err, shipping.ErrRefused):
 		return streams.Permanent(err) // a person has to look
 	}
 
 	return err
+}
+
+// canceledByCarrier returns the error of a booking that the carrier has canceled, for a person to decide
+// about, or nil if the order is not to be shipped any more.
+func (r *Reactions) canceledByCarrier(ctx context.Context, c change, canceled error) error {
+	c, wanted, err := r.stillWantsShipment(ctx, c)
+	if err != nil || !wanted {
+		return err
+	}
+
+	id := c.New.ID
+
+	return streams.Permanent(fmt.Errorf("%w: `ratchet shipments book-anew %s --reason TEXT` books another shipment, `ratchet orders apply %s %s` cancels the order", canceled, id, id, workflow.Cancel))
 }
 
 // recoverFor is the age of a transition up to which recoverShipment looks for the booking of an
@@ -109,6 +125,11 @@ func (r *Reactions) wantsShipment(ctx context.Context, c change) (change, bool, 
 		return c, true, nil
 	}
 
+	return r.stillWantsShipment(ctx, c)
+}
+
+// stillWantsShipment is wantsShipment for a change that is old: it reads the order.
+func (r *Reactions) stillWantsShipment(ctx context.Context, c change) (change, bool, error) {
 	c, order, err := r.present(ctx, c)
 	switch {
 	case err != nil:

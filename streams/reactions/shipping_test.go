@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -228,5 +229,59 @@ func TestACanceledShipmentIsNotBookedByALateRelease(t *testing.T) {
 
 	if got := s.booked(t); len(got) > 0 {
 		t.Errorf("booked %q", got)
+	}
+}
+
+// cancels is a carrier that has canceled the shipment itself, for example because it cannot serve the
+// address.
+type cancels struct{ *sandbox.Carrier }
+
+func (cancels) Book(context.Context, string, string) (string, error) {
+	return "", fmt.Errorf("409: %w", shipping.ErrCanceled)
+}
+
+// TestACarriersCancellationIsForAPerson if the order is still to be shipped. A redrive asks the carrier
+// again.
+func TestACarriersCancellationIsForAPerson(t *testing.T) {
+	for _, row := range []struct {
+		events []workflow.Event
+		wanted bool
+	}{
+		{nil, true},
+		{[]workflow.Event{workflow.Hold}, false}, // the release asks again
+		{[]workflow.Event{workflow.Cancel}, false},
+		{[]workflow.Event{workflow.Ship}, false},
+	} {
+		s := newOrderSystem(t)
+		orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.Booker = s.Booker(s.claims, cancels{s.carrier}) })
+		place(t, orders)
+		paid := s.move(t, orders, workflow.Pay)
+
+		for _, event := range row.events {
+			s.move(t, orders, event)
+		}
+
+		err := handlers[reactions.ShippingHandler](t.Context(), paid)
+		if (err != nil) != row.wanted || row.wanted && !streams.IsPermanent(err) {
+			t.Errorf("after %v: permanent: %t, %v", row.events, streams.IsPermanent(err), err)
+		}
+
+		if !row.wanted {
+			continue
+		}
+
+		for _, way := range []string{"the carrier has canceled", "ratchet shipments book-anew o-1", "ratchet orders apply o-1 cancel"} {
+			if !strings.Contains(err.Error(), way) {
+				t.Errorf("%v does not name %q", err, way)
+			}
+		}
+
+		_, again := s.at(t, 1)
+		paid.Attempt = 2
+		handle(t, again[reactions.ShippingHandler], paid)
+
+		if got := s.booked(t); !slices.Equal(got, []string{key(t, orders, shipping.Effect)}) {
+			t.Errorf("booked %q", got)
+		}
 	}
 }

@@ -2,10 +2,12 @@ package retryqueue
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/streams"
 	"ratchet/streams/deadletters"
 	"ratchet/streams/store"
 )
@@ -42,20 +44,59 @@ func Items(ctx context.Context, d deadletters.Letters, table, handler string) ([
 
 	items := make([]Item, len(rows))
 	for i, row := range rows {
-		items[i] = Item{
-			Keys:     row.Keys,
-			Records:  row.Length() + row.More,
-			Replays:  len(row.Replays),
-			Attempts: row.Attempts,
-			Error:    row.LastErr,
-			Since:    row.Since,
-			NextTry:  row.NextTry,
-		}
-
-		if row.refused != nil {
-			items[i].Error = row.refused.Error()
-		}
+		items[i] = row.item()
 	}
 
 	return items, nil
+}
+
+// item describes the row for callers.
+func (r Row) item() Item {
+	item := Item{
+		Keys:     r.Keys,
+		Records:  r.Length() + r.More,
+		Replays:  len(r.Replays),
+		Attempts: r.Attempts,
+		Error:    r.LastErr,
+		Since:    r.Since,
+		NextTry:  r.NextTry,
+	}
+
+	if r.refused != nil {
+		item.Error = r.refused.Error()
+	}
+
+	return item
+}
+
+// WaitingOf returns the records of one item that wait in the retry queue of a handler. It reports false if
+// none wait. One read.
+func (q Queue) WaitingOf(ctx context.Context, handler string, keys map[string]ddbtypes.AttributeValue) (Item, bool, error) {
+	rows := q.Rows()
+	hash := store.HashOf(store.ItemKey(streams.Record{Keys: keys}))
+
+	item, err := rows.read(ctx, handler, rowID(hash))
+	if err != nil {
+		return Item{}, false, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
+	}
+	row, ok := rows.decode(item)
+
+	return row.item(), ok && (row.refused != nil || !row.Empty()), nil
+}
+
+// Paused returns since when the handlers are paused that are. One read of the leases of the queues.
+func (q Queue) Paused(ctx context.Context) (map[string]time.Time, error) {
+	queues, _, err := q.Leases().Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	paused := map[string]time.Time{}
+
+	for _, l := range queues {
+		if !l.PausedAt.IsZero() {
+			paused[l.Shard] = l.PausedAt
+		}
+	}
+
+	return paused, nil
 }

@@ -1,0 +1,3 @@
+package executions
+
+const AcceptWithin = acceptWithin

@@ -1,0 +1,215 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/shipping/reports"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/reactions"
+	"ratchet/streams/retryqueue"
+	"ratchet/workflow"
+)
+
+// Due is an effect that the order still has to have: a handler of the stream has not had it, or a report of
+// the carrier waits.
+type Due struct {
+	// Handler is the handler of the stream, "" for a report.
+	Handler string `json:"handler,omitempty"`
+	// Report is the name of the report.
+	Report string `json:"report,omitempty"`
+	// What says what the effect waits for, in words.
+	What string `json:"what"`
+	// Error is the last error, or what the report waits for.
+	Error    string    `json:"error,omitempty"`
+	Attempts int       `json:"attempts,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	NextTry  time.Time `json:"nextTry,omitzero"`
+	PausedAt time.Time `json:"pausedAt,omitzero"`
+	// Next is what a person may do, "" if nothing has to be done but to wait.
+	Next string `json:"next,omitempty"`
+
+	letter bool // it is a dead letter
+}
+
+// handlers of the stream whose effects an event can skip, by the state to which the event leads: the
+// handler, when it comes later, finds the order beyond the effect and does nothing.
+var skippedBy = map[workflow.State]string{workflow.Shipped: reactions.ShippingHandler, workflow.Refunded: reactions.RefundHandler}
+
+// Skips returns the effects that would be lost if the order came to the state now.
+func Skips(to workflow.State, due []Due) (skipped []Due) {
+	for _, d := range due {
+		if d.Handler != "" && d.Handler == skippedBy[to] {
+			skipped = append(skipped, d)
+		}
+	}
+
+	return skipped
+}
+
+// CanSkip reports whether an order that comes to the state may skip an effect that is due.
+func CanSkip(to workflow.State) bool { return skippedBy[to] != "" }
+
+// Due returns the effects that are due, as far as the sources show them. Incomplete lists what could not be
+// read.
+func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete []Unread) {
+	missed := func(what string, err error) {
+		if err != nil {
+			incomplete = append(incomplete, Unread{what, err})
+		}
+	}
+
+	var paused map[string]time.Time
+	keys := dynamo.Item{"orderId": dynamo.S(string(e.Order.ID))}
+
+	if a.Queue != nil {
+		var err error
+		paused, err = a.Queue.Paused(ctx)
+		missed("pauses", err)
+
+		for _, handler := range a.Handlers {
+			item, waits, err := a.Queue.WaitingOf(ctx, handler, keys)
+			missed("retry queue of "+handler, err)
+
+			if waits {
+				due = append(due, ofWaiting(handler, item, paused[handler]))
+			}
+		}
+	}
+
+	if a.DeadLetters != nil {
+		for _, handler := range a.Handlers {
+			found, err := lettersOf(ctx, a, handler, keys)
+			missed("dead letters of "+handler, err)
+			due = append(due, found...)
+		}
+	}
+
+	if a.ShipmentDue != nil {
+		unbooked, err := a.ShipmentDue(ctx, e.Order)
+		missed("shipment", err)
+
+		// A waiting record or a dead letter says more.
+		if unbooked && len(Skips(workflow.Shipped, due)) == 0 {
+			due = append(due, notHandled(reactions.ShippingHandler, e.Order.UpdatedAt, paused[reactions.ShippingHandler]))
+		}
+	}
+
+	if a.Reports != nil {
+		found, complete, err := a.Reports.OfOrder(ctx, string(e.Order.ID))
+		if err == nil && !complete {
+			err = errors.New("only the first thousand of each partition were looked at")
+		}
+		missed("reports of the carrier", err)
+
+		for _, r := range found {
+			due = append(due, ofReport(r))
+		}
+	}
+
+	return due, incomplete
+}
+
+// ofWaiting describes records in the retry queue.
+func ofWaiting(handler string, w retryqueue.Item, pausedAt time.Time) Due {
+	d := Due{
+		Handler: handler, Error: w.Error, Attempts: w.Attempts, Since: w.Since, NextTry: w.NextTry, PausedAt: pausedAt,
+		What: fmt.Sprintf("handler %s failed %d times and is tried again at %s", handler, w.Attempts, w.NextTry.UTC().Format(time.RFC3339)),
+	}
+
+	switch {
+	case !pausedAt.IsZero():
+		return d.paused()
+	case w.Attempts == 0:
+		d.What = fmt.Sprintf("handler %s has not been called yet; it is due at %s", handler, w.NextTry.UTC().Format(time.RFC3339))
+	}
+
+	return d
+}
+
+func notHandled(handler string, since, pausedAt time.Time) Due {
+	d := Due{Handler: handler, What: "handler " + handler + " has not acted yet", Since: since, PausedAt: pausedAt, Next: "wait; if it stays, `ratchet status` says whether workers handle the stream"}
+	if !pausedAt.IsZero() {
+		return d.paused()
+	}
+
+	return d
+}
+
+// paused returns the effect as one that waits for the end of its handler's pause.
+func (d Due) paused() Due {
+	d.What = fmt.Sprintf("handler %s is paused since %s", d.Handler, d.PausedAt.UTC().Format(time.RFC3339))
+	d.Next = fmt.Sprintf("`ratchet streams resume %s` when the cause of the pause is gone", d.Handler)
+
+	return d
+}
+
+func ofReport(r reports.Stored) Due {
+	d := Due{
+		Report: r.Name, Error: r.Reason, Attempts: int(r.Tries), Since: r.Since, NextTry: r.NextTry,
+		What: fmt.Sprintf("the carrier's report %s (%s) waits and is tried again at %s", r.Name, r.Milestone, r.NextTry.UTC().Format(time.RFC3339)),
+	}
+	if r.Effect == reports.Attention {
+		d.What = fmt.Sprintf("the carrier's report %s (%s) needs a person", r.Name, r.Milestone)
+		d.Next = fmt.Sprintf("`%s`", cmp.Or(r.Command, "ratchet shipments reports --effect attention"))
+	}
+
+	return d
+}
+
+// lettersOf returns the handler's dead letters about the order.
+func lettersOf(ctx context.Context, a Around, handler string, keys map[string]types.AttributeValue) (due []Due, err error) {
+	read := 0
+	for letter, err := range a.DeadLetters.All(ctx, handler, deadletters.Filter{}) {
+		if err != nil {
+			return due, err
+		}
+
+		// One handler may have any number of dead letters. The bound is an error, so that the reader
+		// learns that the answer is not whole.
+		if read++; read > maxDeadLetters {
+			return due, fmt.Errorf("only the first %d were looked at", maxDeadLetters)
+		}
+
+		if !(deadletters.Filter{Keys: keys}).Selects(letter) {
+			continue
+		}
+
+		d := Due{Handler: handler, What: "handler " + handler + " gave up", Error: letter.Error, Attempts: letter.Attempts + letter.Redrives, Since: letter.FailedAt, letter: true}
+		if letter.QueuedAt.IsZero() {
+			d.Next = fmt.Sprintf("mend the cause, then `ratchet deadletters redrive %s %s`", handler, letter.ID)
+		} else {
+			d.Next = "wait: it is queued for another attempt"
+		}
+		due = append(due, d)
+	}
+
+	return due, nil
+}
+
+// ofDue places each effect that is due in the time line.
+func (e Explanation) ofDue(due []Due) []Moment {
+	moments := make([]Moment, len(due))
+	for i, d := range due {
+		moments[i] = Moment{At: d.Since, Kind: AboutEffect, What: d.What, Next: cmp.Or(d.Next, "wait: "+d.What)}
+		if d.letter {
+			moments[i].Kind = AboutDeadLetter
+		}
+
+		if d.Since.IsZero() {
+			moments[i].At = e.Order.UpdatedAt
+		}
+
+		if d.Error != "" {
+			moments[i].What += ": " + d.Error
+		}
+	}
+
+	return moments
+}

@@ -1,0 +1,145 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
+	"ratchet/shipping"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// ErrNoShipment means that the order is not in a state in which a shipment may be booked.
+var ErrNoShipment = errors.New("the order is not to be shipped")
+
+// toShip are the states in which a shipment may be booked anew. An order on hold is released first.
+var toShip = []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}
+
+// Newest returns the number of the newest shipment of the effect key: 1, and one more for each time that
+// it was booked anew. A Receiver is a shipping.Numbers.
+func (d *Receiver) Newest(ctx context.Context, key string) (int, error) {
+	row, err := d.get(ctx, numberKey(key))
+
+	return max(1, int(dynamo.Number(row, "number"))), err
+}
+
+// Advance makes number the newest shipment of the effect key, as shipping.Numbers describes. The write is
+// conditional on the order's state: once the order has left it, nothing is booked anew, and whoever reads
+// the number afterwards finds every shipment. It returns ErrNoShipment if the order is not to be shipped.
+func (d *Receiver) Advance(ctx context.Context, key string, number int) error {
+	id, _, _ := strings.Cut(key, "/")
+
+	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(id))
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return transitions.ErrUnknownOrder
+	case !slices.Contains(toShip, order.State) || !isOf(shipping.Report{OrderID: id, Shipment: key}, order):
+		return fmt.Errorf("%w: it is %s", ErrNoShipment, order.State)
+	}
+
+	now := d.now()
+	update := dynamo.NewUpdate(d.cfg.Table, numberKey(key)).
+		Alias("#number", "number").
+		Bind(":before", dynamo.N(int64(number-1))).
+		Bind(":two", dynamo.N(2)).
+		Bind(":number", dynamo.N(int64(number))).
+		Bind(":seconds", dynamo.Seconds(now)).
+		// The first number is not stored.
+		If("#number = :before OR :number = :two AND (attribute_not_exists(#number) OR "+ExpiryAttribute+" <= :seconds)").
+		Set("#number = :number").
+		SetValue(ExpiryAttribute, dynamo.Seconds(now.Add(keepParcels))).
+		Input()
+
+	var t txn.Transaction
+	d.cfg.Orders.Unchanged(order)(&t)
+	t.Add("shipment", types.TransactWriteItem{Update: &types.Update{
+		TableName:                 update.TableName,
+		Key:                       update.Key,
+		UpdateExpression:          update.UpdateExpression,
+		ConditionExpression:       update.ConditionExpression,
+		ExpressionAttributeNames:  update.ExpressionAttributeNames,
+		ExpressionAttributeValues: update.ExpressionAttributeValues,
+	}}, txn.FailWith(shipping.ErrNumberTaken))
+
+	writer, err := txn.New(txn.Config{DynamoDB: d.cfg.DynamoDB})
+	if err != nil {
+		return err
+	}
+
+	return writer.Write(ctx, &t)
+}
+
+// numberKey is the key of the row with the number of the newest shipment of an effect key. It is in the
+// partition of the order's parcels.
+func numberKey(key string) dynamo.Item {
+	r := shipping.Report{Shipment: key}
+	r.OrderID, _, _ = strings.Cut(key, "/")
+	life, transition, _, _ := keyOf(r)
+
+	return rowKey(parcelsPartition(transitions.OrderID(r.OrderID)), string(life)+"/shipments/"+transition)
+}
+
+// Shipment returns the effect key of the order's shipment: with the newest transition that paid it. It
+// returns ErrNoShipment if there is none.
+func (d *Receiver) Shipment(ctx context.Context, id transitions.OrderID) (string, error) {
+	order, found, err := d.cfg.Orders.Get(ctx, id)
+	switch {
+	case err != nil:
+		return "", err
+	case !found:
+		return "", transitions.ErrUnknownOrder
+	}
+
+	paid, err := d.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
+	switch {
+	case err != nil:
+		return "", err
+	case len(paid) == 0:
+		return "", fmt.Errorf("%w: it was never paid", ErrNoShipment)
+	}
+
+	return order.EffectKey(paid[len(paid)-1].ID, shipping.Effect), nil
+}
+
+// carrierCanceled judges a report that the carrier has canceled the shipment. It moves no order. A person
+// decides unless the order has ended, or another shipment has taken its place.
+func (d *Receiver) carrierCanceled(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
+	key := shipping.Unnumbered(r.Shipment)
+
+	number, err := d.Newest(ctx, key)
+	if err != nil {
+		return ruling{}, err
+	}
+
+	if r.Shipment != shipping.Numbered(key, number) {
+		return accepted, nil
+	}
+
+	rule := ruling{answer: shipping.Retry, reason: fmt.Sprintf("the carrier has canceled the shipment, and the order is %s: ", order.State)}
+	cancel := fmt.Sprintf("ratchet orders apply %s %s", order.ID, workflow.Cancel)
+
+	switch {
+	case slices.Contains(toShip, order.State):
+		rule.reason += "book another one, or cancel the order (" + cancel + ")"
+		rule.command = fmt.Sprintf("ratchet shipments book-anew %s --reason TEXT", order.ID)
+	case order.State == workflow.PaidOnHold:
+		rule.reason += "release it and book another shipment, or cancel it (" + cancel + ")"
+		rule.command = fmt.Sprintf("ratchet orders apply %s %s", order.ID, workflow.Release)
+	case order.State == workflow.Shipped:
+		rule.reason += "find out what the customer gets"
+		rule.command = "ratchet orders explain " + string(order.ID)
+	default:
+		return accepted, nil
+	}
+
+	return rule, nil
+}
