@@ -12,6 +12,7 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 )
 
@@ -62,10 +63,10 @@ func BenchmarkLanes(b *testing.B) {
 		return nil
 	}}}}.withDefaults()
 	scheduler, _ := cfg.newScheduler()
-	memory := memoryBudget{limit: 1 << 40}
-	window := newPendingWindow(2000, 1<<20, &memory)
+	memory := lanes.Memory{Limit: 1 << 40}
+	window := lanes.NewWindow(2000, 1<<20, &memory)
 	lease := holders.Hold(nil, leases.Lease{}, time.Now(), time.Hour)
-	lanes := scheduler.newShardLanes(context.Background(), lease, window)
+	lanes := scheduler.NewShard(context.Background(), lease, window)
 
 	keys := make([]dynamo.Item, 300)
 	for i := range keys {
@@ -79,12 +80,12 @@ func BenchmarkLanes(b *testing.B) {
 		for i := range page {
 			page[i] = streams.Record{Keys: keys[i%len(keys)], SequenceNumber: "1"}
 		}
-		_ = window.waitForRoom(context.Background())
-		lanes.submit(page)
+		_ = window.WaitForRoom(context.Background())
+		lanes.Submit(page)
 	}
 	<-done
-	<-lanes.stop()
-	scheduler.goroutines.Wait()
+	<-lanes.Stop()
+	scheduler.Goroutines.Wait()
 }
 
 // BenchmarkReaction measures the time from a write to its handler, one after the

@@ -12,6 +12,7 @@ import (
 	"ratchet/streams"
 	"ratchet/streams/calls"
 	"ratchet/streams/deadletters"
+	"ratchet/streams/lanes"
 	"ratchet/streams/lineage"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
@@ -83,7 +84,7 @@ type Config struct {
 
 	// pageSize is the largest page to ask for, 1 to 1000. Default: 1000.
 	pageSize int
-	// maxPending is how many unfinished records of one shard may be in memory, maxPendingBytes how
+	// MaxPending is how many unfinished records of one shard may be in memory, maxPendingBytes how
 	// many bytes of unfinished records of all shards together. A reader pauses at either limit. A
 	// page may exceed the limits, and a shard without unfinished records may always read a page.
 	// Defaults: 2000 and 64 MiB.
@@ -96,26 +97,26 @@ type Config struct {
 	// looked up at the end of their parents; this listing finds what that lookup
 	// missed. Default: 60 s.
 	discoverEvery time.Duration
-	// parkAfter is how long a record that fails stays in the memory of its shard's
+	// ParkAfter is how long a record that fails stays in the memory of its shard's
 	// worker, where it holds the checkpoint back. After that it waits in the retry
 	// queue, which is part of the dead-letter table: its attempts survive restarts, the
 	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
 	parkAfter time.Duration
-	// holdBack is how long a slow handler may hold back the others: while its records use up
+	// HoldBack is how long a slow handler may hold back the others: while its records use up
 	// maxPending or maxPendingBytes, the shard's reader pauses. After that time the handler's
 	// surplus waits in the retry queue, at two writes for each record, until the handler keeps up
 	// again. Default: 30 s.
 	holdBack time.Duration
 	// handlerTimeout is how long one handler call may take. Default: 30 s.
 	handlerTimeout time.Duration
-	// lateAfter is the age above which Record.Late is set. Default: 1 min.
+	// LateAfter is the age above which Record.Late is set. Default: 1 min.
 	lateAfter time.Duration
 	// lineage.Horizon is how long the service keeps a record; 24 h, except in tests.
 	horizon time.Duration
 	clock   *dynamo.Clock
-	// calls limits the handler calls of the process. All its pollers share it, except in tests in
+	// Calls limits the handler Calls of the process. All its pollers share it, except in tests in
 	// which a poller stands for a process.
-	calls *callGate
+	calls *lanes.Gate
 }
 
 const minLeaseDuration = 100 * time.Millisecond
@@ -197,7 +198,7 @@ func (c Config) withDefaults() Config {
 	c.maxPendingBytes = cmp.Or(c.maxPendingBytes, 64<<20)
 	c.horizon = cmp.Or(c.horizon, lineage.Horizon)
 	c.clock = &dynamo.Clock{}
-	c.calls = cmp.Or(c.calls, &processCalls)
+	c.calls = cmp.Or(c.calls, &lanes.ProcessCalls)
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
 	c.checkpointEvery = cmp.Or(c.checkpointEvery, time.Second)
 	c.discoverEvery = cmp.Or(c.discoverEvery, time.Minute)
@@ -255,24 +256,24 @@ func (c *Config) shards() *shardConfig {
 }
 
 // newScheduler returns the lanes and the retry queues of all shards.
-func (c *Config) newScheduler() (*laneScheduler, *retryQueues) {
+func (c *Config) newScheduler() (*lanes.Scheduler, *retryQueues) {
 	table := &retryqueue.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Scope: store.GroupKey(c.Group, c.tableName()), Clock: c.clock}
 
-	scheduler := newLaneScheduler(&laneConfig{
+	scheduler := lanes.NewScheduler(&lanes.Config{
 		Handlers:    c.Handlers,
 		Concurrency: c.Concurrency,
 		Owner:       c.Owner,
 		Group:       c.Group,
 		Events:      c.Events,
 		Log:         c.Log,
-		deadLetters: &deadletters.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Group: c.Group, Clock: c.clock},
-		retries:     table,
-		clock:       c.clock,
-		calls:       c.calls,
-		maxPending:  c.maxPending,
-		parkAfter:   c.parkAfter,
-		holdBack:    c.holdBack,
-		lateAfter:   c.lateAfter,
+		DeadLetters: &deadletters.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Group: c.Group, Clock: c.clock},
+		Retries:     table,
+		Clock:       c.clock,
+		Calls:       c.calls,
+		MaxPending:  c.maxPending,
+		ParkAfter:   c.parkAfter,
+		HoldBack:    c.holdBack,
+		LateAfter:   c.lateAfter,
 	})
 
 	queues := newRetryQueues(&queueConfig{

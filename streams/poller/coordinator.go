@@ -133,7 +133,7 @@ func (c *coordinator) beat(ctx context.Context) (stop func()) {
 	}
 }
 
-// begin stores the state of the stream and its first leases. It tries a few times,
+// Begin stores the state of the stream and its first leases. It tries a few times,
 // except after errors that do not pass.
 func (c *coordinator) begin(ctx context.Context) error {
 	for try := 1; ; try++ {

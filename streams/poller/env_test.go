@@ -21,6 +21,7 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 )
 
@@ -151,7 +152,7 @@ func (w *testEnv) table() *leases.Table {
 	return &leases.Table{API: w.db, Table: leasesTable, Stream: w.arn}
 }
 
-// deadLetters reads all dead letters of a handler.
+// DeadLetters reads all dead letters of a handler.
 func (w *testEnv) deadLetters(handler string) []deadletters.Letter {
 	w.Helper()
 
@@ -198,7 +199,7 @@ func (w *testEnv) shortConfig(client *dynamodbstreams.Client, handle streams.Han
 		Retry:           streams.Retry{Attempts: 3, Base: time.Millisecond, Max: 5 * time.Millisecond},
 		DrainTimeout:    2 * time.Second,
 		Log:             embeddedtest.Quiet(),
-		calls:           &callGate{}, // a process of its own
+		calls:           &lanes.Gate{}, // a process of its own
 	}
 	for _, e := range edit {
 		e(&cfg)
@@ -260,7 +261,7 @@ func (w *testEnv) stopped(r *runningPoller) {
 	}
 }
 
-// ended waits until Run has ended by itself.
+// Ended waits until Run has Ended by itself.
 func (w *testEnv) ended(r *runningPoller) {
 	w.Helper()
 
@@ -312,7 +313,7 @@ func keyAndVersion(r streams.Record) (string, int) {
 	return dynamo.Text(r.Keys, "id"), int(dynamo.Number(r.New, "version"))
 }
 
-// count returns the number of calls.
+// Count returns the number of calls.
 func (l *recorder) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -269,7 +269,7 @@ func TestASlowHandlerLeavesPlacesForTheOthers(t *testing.T) {
 		}))
 		w.until("the fast handler has all records", func() bool { return l.count() == items })
 
-		if n := int(hanging.Load()); n != places-reservedPlaces(places, 2) {
+		if n := int(hanging.Load()); n != places-places/4 {
 			t.Errorf("%d calls hang, want all places but those reserved for the other handler", n)
 		}
 		w.stopped(p)
@@ -302,18 +302,4 @@ func TestAHandlersOwnConcurrencyBoundsItsCalls(t *testing.T) {
 			t.Errorf("up to %d calls at once, want 2", n)
 		}
 	})
-}
-
-func TestPlacesAreReservedForEachHandler(t *testing.T) {
-	for _, c := range []struct{ limit, handlers, want int }{
-		{limit: 64, handlers: 4, want: 8},
-		{limit: 64, handlers: 1, want: 32},
-		{limit: 3, handlers: 2, want: 1},
-		{limit: 1, handlers: 1, want: 1},
-		{limit: 2, handlers: 3, want: 0}, // not enough for all: they take turns
-	} {
-		if got := reservedPlaces(c.limit, c.handlers); got != c.want {
-			t.Errorf("%d places for %d handlers: %d each, want %d", c.limit, c.handlers, got, c.want)
-		}
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/lineage"
 	"ratchet/streams/store"
@@ -103,7 +104,7 @@ func TestASuspectQueueIsForgiven(t *testing.T) {
 			}
 		}
 
-		for _, held := range []time.Duration{0, cfg.Handlers[0].Retry.Max + suspectQueueFor + time.Second} {
+		for _, held := range []time.Duration{0, cfg.Handlers[0].Retry.Max + lanes.SuspectQueueFor + time.Second} {
 			q := newRetryQueue(ctx, queues, lease, time.Now().Add(-held))
 			q.check(time.Now())
 

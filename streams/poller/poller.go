@@ -10,15 +10,16 @@ import (
 
 	"ratchet/internal/worker"
 	"ratchet/streams"
+	"ratchet/streams/lanes"
 )
 
 // Poller reads a stream and hands its records to handlers, together with the other
 // workers that use the same lease table. Create it with New and run it once.
 type Poller struct {
 	cfg       Config
-	scheduler *laneScheduler
+	scheduler *lanes.Scheduler
 	queues    *retryQueues
-	memory    memoryBudget
+	memory    lanes.Memory
 
 	log    worker.LogThrottle
 	mu     sync.Mutex
@@ -37,7 +38,7 @@ func New(cfg Config) (*Poller, error) {
 		held: map[*shardWorker]struct{}{},
 	}
 	p.health = errNotStarted
-	p.memory.limit = p.cfg.maxPendingBytes
+	p.memory.Limit = p.cfg.maxPendingBytes
 	p.scheduler, p.queues = p.cfg.newScheduler()
 
 	return p, nil
@@ -86,7 +87,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	err := g.Wait()
 
 	// No lane runs any more, but goroutines of lanes may not have returned yet.
-	p.scheduler.goroutines.Wait()
+	p.scheduler.Goroutines.Wait()
 
 	return err
 }

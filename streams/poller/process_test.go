@@ -22,6 +22,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 )
 
@@ -175,7 +176,7 @@ func TestAPoisonRecordEndsProcessesAndBecomesADeadLetter(t *testing.T) {
 				t.Fatalf("a worker has ended: %v", err)
 			}
 
-			if deaths++; deaths > 3*maxDeaths+leases.SuspectAfter {
+			if deaths++; deaths > 3*lanes.MaxDeaths+leases.SuspectAfter {
 				t.Fatalf("%d workers have ended", deaths)
 			}
 			p = w.startProcess(server.URL, []string{"exit", "panic"}[deaths%2], got)
@@ -195,7 +196,7 @@ func TestAPoisonRecordEndsProcessesAndBecomesADeadLetter(t *testing.T) {
 	}
 	t.Logf("%d workers have ended", deaths)
 
-	if deaths < maxDeaths {
+	if deaths < lanes.MaxDeaths {
 		t.Errorf("only %d workers have ended", deaths)
 	}
 
@@ -203,7 +204,7 @@ func TestAPoisonRecordEndsProcessesAndBecomesADeadLetter(t *testing.T) {
 	got["beside"].ordered(t, items, versions)
 
 	letters := w.deadLetters("h")
-	if id, version := keyAndVersion(*letters[0].Record); len(letters) != 1 || id != poison || version != 1 || letters[0].Error != errProcessEnded.Error() {
+	if id, version := keyAndVersion(*letters[0].Record); len(letters) != 1 || id != poison || version != 1 || letters[0].Error != lanes.ErrProcessEnded.Error() {
 		t.Errorf("dead letters %+v", letters)
 	}
 

@@ -7,6 +7,7 @@ import (
 
 	"ratchet/streams"
 	"ratchet/streams/calls"
+	"ratchet/streams/lanes"
 	"ratchet/streams/lineage"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
@@ -18,13 +19,13 @@ const newerFormatPause = time.Minute
 
 // Run makes one try for the oldest record of the item: it reads the record, calls the
 // handler and stores the result.
-func (i *queuedItem) Run(shard *shardLanes) {
-	ctx, cancel := shard.withinLease()
+func (i *queuedItem) Run(shard *lanes.Shard) {
+	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
 	next, err := i.try(ctx, shard)
 	if err != nil {
-		i.queue.noteFault(shard.work, "RetryQueue", err)
+		i.queue.noteFault(shard.Work, "RetryQueue", err)
 		next = time.Now().Add(store.Backoff.Delay(1))
 
 		if errors.Is(err, store.ErrNewerFormat) {
@@ -40,17 +41,17 @@ func (i *queuedItem) Run(shard *shardLanes) {
 }
 
 // try returns when the next try is due, zero if the item has no row any more.
-func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, error) {
+func (i *queuedItem) try(ctx context.Context, shard *lanes.Shard) (time.Time, error) {
 	q, table := i.queue, i.queue.queues.table
-	waiting := q.queues.scheduler.waiting
-	known := waitingItem{q.handler, i.hash}
+	waiting := q.queues.scheduler.Waiting
+	known := lanes.Item{q.handler, i.hash}
 
 	// While another call is tried alone, nothing is read for this one.
-	if q.suspect.Load() && q.queues.scheduler.calls.isAlone() {
-		return time.Now().Add(alonePause), nil
+	if q.suspect.Load() && q.queues.scheduler.Calls.IsAlone() {
+		return time.Now().Add(lanes.AlonePause), nil
 	}
 	// Read before the row: if the item is added again afterwards, removeIf keeps it.
-	version, _ := waiting.version(known)
+	version, _ := waiting.Version(known)
 
 	row, ok, err := table.Get(ctx, q.h.Name, i.hash)
 	if err != nil {
@@ -58,7 +59,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 	}
 
 	if !ok {
-		waiting.removeIf(known, version)
+		waiting.RemoveIf(known, version)
 		return time.Time{}, nil
 	}
 
@@ -89,7 +90,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 	}
 
 	// The call may have taken long, so the context begins again, as in handle.
-	ctx, cancel := shard.withinLease()
+	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
 	left, err := table.Pop(ctx, q.h.Name, row)
@@ -98,7 +99,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 	}
 
 	if left.Empty() {
-		waiting.removeIf(known, version)
+		waiting.RemoveIf(known, version)
 		return time.Time{}, nil
 	}
 
@@ -156,7 +157,7 @@ func (i *queuedItem) declareMissing(ctx context.Context, row retryqueue.Row, cau
 // deliver makes one try for the first record of the row. done reports that the record is
 // finished: it was handled, or it is stored as a dead letter. Otherwise the row that
 // deliver returns has the time of the next try.
-func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryqueue.Row) (_ retryqueue.Row, done bool, err error) {
+func (i *queuedItem) deliver(ctx context.Context, shard *lanes.Shard, row retryqueue.Row) (_ retryqueue.Row, done bool, err error) {
 	q := i.queue
 
 	if row.First().DeadLetter != "" {
@@ -197,10 +198,10 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryqu
 
 	return i.handle(ctx, shard, q.h, row, r, func(ctx context.Context, cause error, attempts int) error {
 		r.Handler, r.Attempt = q.h.Name, attempts
-		if err := q.queues.scheduler.deadLetters.Store(ctx, r, cause, q.queues.table.Check(q.h.Name, row)); err != nil {
+		if err := q.queues.scheduler.DeadLetters.Store(ctx, r, cause, q.queues.table.Check(q.h.Name, row)); err != nil {
 			return err
 		}
-		q.queues.scheduler.noteDeadLetter(r, cause)
+		q.queues.scheduler.NoteDeadLetter(r, cause)
 
 		return nil
 	})
@@ -208,27 +209,27 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryqu
 
 // handle calls h for r, the first record of the row. It calls giveUp if the record has failed and
 // gets no further call.
-func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *streams.Handler, row retryqueue.Row, r streams.Record, giveUp func(ctx context.Context, cause error, attempts int) error) (_ retryqueue.Row, done bool, err error) {
+func (i *queuedItem) handle(ctx context.Context, shard *lanes.Shard, h *streams.Handler, row retryqueue.Row, r streams.Record, giveUp func(ctx context.Context, cause error, attempts int) error) (_ retryqueue.Row, done bool, err error) {
 	q, s := i.queue, i.queue.queues.scheduler
 
-	suspect, tries := q.suspect.Load(), row.Tries.OfOthers(s.cfg.Owner)
+	suspect, tries := q.suspect.Load(), row.Tries.OfOthers(s.Cfg.Owner)
 
-	// One more than maxDeaths: the first of these calls did not run alone, so another call may have
+	// One more than lanes.MaxDeaths: the first of these calls did not run alone, so another call may have
 	// ended that worker.
-	if suspect && tries > maxDeaths {
-		err := giveUp(ctx, errProcessEnded, row.Attempts+tries)
+	if suspect && tries > lanes.MaxDeaths {
+		err := giveUp(ctx, lanes.ErrProcessEnded, row.Attempts+tries)
 		return row, err == nil, err
 	}
 
 	if suspect && tries > 0 {
-		if pause := s.calls.enterAlone(); pause > 0 {
+		if pause := s.Calls.EnterAlone(); pause > 0 {
 			row.NextTry = time.Now().Add(pause)
 			return row, false, nil
 		}
-		defer s.calls.leaveAlone()
+		defer s.Calls.LeaveAlone()
 	} else {
-		s.calls.enter()
-		defer s.calls.leave()
+		s.Calls.Enter()
+		defer s.Calls.Leave()
 	}
 
 	if !i.claimed {
@@ -250,7 +251,7 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *streams.H
 	}
 
 	// if no call is admitted, the deferred endTry takes the begun try back.
-	if wait := s.circuits[q.handler].admit(time.Now()); wait > 0 {
+	if wait := s.Circuits[q.handler].Admit(time.Now()); wait > 0 {
 		row.NextTry = time.Now().Add(wait)
 		return row, false, nil
 	}
@@ -259,26 +260,26 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *streams.H
 	// higher epoch.
 	r.Group = q.queues.cfg.Group
 	r.Owner, r.Handler, r.Attempt, r.Late = q.queues.cfg.Owner, h.Name, row.Attempts+1, true
-	callErr := s.callHandler(shard, h, r)
-	s.noteResult(shard, q.handler, string(i.hash[:]), callErr)
+	callErr := s.CallHandler(shard, h, r)
+	s.NoteResult(shard, q.handler, string(i.hash[:]), callErr)
 	now := time.Now()
 
 	// A context of its own: the lease may have been renewed during the call, which outlasts the
 	// first one.
-	ctx, cancel := shard.withinLease()
+	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
 	switch {
 	case callErr == nil:
 		return row, true, nil
 
-	case interrupted(shard, callErr):
+	case lanes.Interrupted(shard, callErr):
 		row.NextTry = now.Add(q.h.Retry.Base)
 		return row, false, nil
 
 	case streams.IsNotYet(callErr):
 		i.waits++
-		row.NextTry = now.Add(min(calls.Backoff(q.h.Retry).Delay(i.waits), parkedNotYetMax))
+		row.NextTry = now.Add(min(calls.Backoff(q.h.Retry).Delay(i.waits), lanes.ParkedNotYetMax))
 
 		return row, false, nil
 	}
@@ -296,7 +297,7 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *streams.H
 		err := giveUp(ctx, callErr, row.Attempts)
 		return row, err == nil, err
 	}
-	s.noteRetry(r, callErr, row.NextTry, true)
+	s.NoteRetry(r, callErr, row.NextTry, true)
 
 	return row, false, i.queue.queues.table.Postpone(ctx, q.h.Name, row)
 }
@@ -304,8 +305,8 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *streams.H
 // beginTry stores that a call for the row's first record begins. It reports false if the row has
 // changed; then the call must not be made. It has a context of its own, because the step's context
 // may have ended while this call waited for others.
-func (i *queuedItem) beginTry(shard *shardLanes, h *streams.Handler, row retryqueue.Row, tries int) (bool, error) {
-	ctx, cancel := shard.withinLease()
+func (i *queuedItem) beginTry(shard *lanes.Shard, h *streams.Handler, row retryqueue.Row, tries int) (bool, error) {
+	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
 	return i.queue.queues.table.BeginTry(ctx, h.Name, row, retryqueue.TryCount{Count: tries, By: i.queue.queues.cfg.Owner})
@@ -313,11 +314,11 @@ func (i *queuedItem) beginTry(shard *shardLanes, h *streams.Handler, row retryqu
 
 // endTry stores that the call has returned, also during a stop. If the write fails, ofOthers does
 // not count this call against the record when this worker repeats it.
-func (i *queuedItem) endTry(shard *shardLanes, h *streams.Handler, row retryqueue.Row) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(shard.work), storeTimeout)
+func (i *queuedItem) endTry(shard *lanes.Shard, h *streams.Handler, row retryqueue.Row) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(shard.Work), lanes.StoreTimeout)
 	defer cancel()
 
 	if err := i.queue.queues.table.EndTry(ctx, h.Name, row, i.queue.queues.cfg.Owner); err != nil {
-		i.queue.noteFault(shard.work, "UpdateItem", err)
+		i.queue.noteFault(shard.Work, "UpdateItem", err)
 	}
 }

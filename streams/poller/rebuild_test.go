@@ -13,6 +13,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/replay"
 	"ratchet/streams/retryqueue"
@@ -306,7 +307,7 @@ func TestALateRecordOfTheStreamIsNotOlderThanRepairedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.until("the worker knows it", func() bool {
-			return time.Since(fromUnixMilli(p.scheduler.markedAt.Load())) > retryqueue.MarkSlack
+			return time.Since(lanes.FromUnixMilli(p.scheduler.MarkedAt.Load())) > retryqueue.MarkSlack
 		})
 		w.write("o-0", 5)
 		w.until("the record is handled", func() bool { return len(l.all()) == 6 })

@@ -1,8 +1,6 @@
 package poller
 
 import (
-	"context"
-	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -10,8 +8,6 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
-	"ratchet/streams/holders"
-	"ratchet/streams/leases"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
 )
@@ -96,65 +92,6 @@ func TestARecordIsAddedBesideTheRowOnce(t *testing.T) {
 
 		if row, _, err := w.retries().Get(t.Context(), "h", row.Hash); err != nil || row.More != 2 {
 			t.Errorf("%d records beside the row, %v", row.More, err)
-		}
-	})
-}
-
-// TestWhichRecordsAreComparedWithAMark: those from before the newest Rebuild's end and shortly after.
-func TestWhichRecordsAreComparedWithAMark(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		w := newTestEnv(t, 1)
-		keys := dynamo.Item{"id": dynamo.S("o")}
-		ordered := func(streams.Record) int64 { return 0 }
-		cfg := w.config(newRecorder().handle).withDefaults()
-		s, _ := cfg.newScheduler()
-		lanes := s.newShardLanes(t.Context(), holders.Hold(nil, leases.Lease{}, time.Now(), time.Hour), nil)
-
-		repaired := streams.Record{StreamARN: w.arn, SequenceNumber: "1", Handler: "h", Keys: keys, Replay: &streams.Replayed{Version: 5}}
-		hash := store.HashOf(store.ItemKey(repaired))
-		if added, err := w.retries().AddMarked(t.Context(), "h", hash, []streams.Record{repaired}, 0, false); err != nil || !added {
-			t.Fatal(added, err)
-		}
-		markedAt := time.Now()
-
-		for _, test := range []struct {
-			name    string
-			handler streams.Handler
-			version int64
-			created time.Time
-			marked  bool
-			want    bool
-		}{
-			{"before the repair", streams.Handler{Version: ordered}, 5, markedAt.Add(-time.Hour), true, true},
-			{"by a clock that is ahead", streams.Handler{Version: ordered}, 5, markedAt.Add(retryqueue.MarkSlack / 2), true, true},
-			{"later", streams.Handler{Version: ordered}, 5, markedAt.Add(2 * retryqueue.MarkSlack), true, false},
-			{"newer", streams.Handler{Version: ordered}, 6, markedAt.Add(-time.Hour), true, false},
-			{"there was no repair", streams.Handler{Version: ordered}, 5, markedAt.Add(-time.Hour), false, false},
-			{"no versions", streams.Handler{}, 5, markedAt.Add(-time.Hour), true, false},
-			{"no order", streams.Handler{Version: ordered, Unordered: true}, 5, markedAt.Add(-time.Hour), true, false},
-		} {
-			s.markedAt.Store(0)
-
-			if test.marked {
-				s.markedAt.Store(unixMilli(markedAt))
-			}
-			test.handler.Name = "h"
-
-			if test.handler.Version != nil {
-				test.handler.Version = func(streams.Record) int64 { return test.version }
-			}
-
-			got, err := s.isRepaired(lanes, &test.handler, streams.Record{Keys: keys, CreatedAt: test.created})
-			if err != nil || got != test.want {
-				t.Errorf("%s: %t, %v", test.name, got, err)
-			}
-		}
-
-		lanes.lease.Own.Duration = -time.Second
-		s.markedAt.Store(unixMilli(markedAt))
-
-		if _, err := s.isRepaired(lanes, &streams.Handler{Name: "h", Version: ordered}, streams.Record{Keys: keys}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the lease has ended: %v", err)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
@@ -33,7 +34,7 @@ const (
 type retryQueue struct {
 	holders.Work
 
-	lanes   *shardLanes
+	lanes   *lanes.Shard
 	queues  *retryQueues
 	handler int
 	h       *streams.Handler
@@ -84,8 +85,8 @@ func newRetryQueue(ctx context.Context, queues *retryQueues, l leases.Lease, tak
 	}
 	q.Look, q.Due, q.Progress = q.check, q.renewalDue, q.toStore
 	q.Begin(ctx)
-	q.lanes = queues.scheduler.newShardLanes(q.Running, q.Lease, nil)
-	q.Drain = func(cancel context.CancelCauseFunc) { q.lanes.drain(queues.cfg.DrainTimeout, cancel) }
+	q.lanes = queues.scheduler.NewShard(q.Running, q.Lease, nil)
+	q.Drain = func(cancel context.CancelCauseFunc) { q.lanes.Drain(queues.cfg.DrainTimeout, cancel) }
 
 	if l.IsSuspect() {
 		q.suspect.Store(true)
@@ -106,9 +107,9 @@ func (q *retryQueue) run() {
 }
 
 // settled reports whether every record of the queue was due by now and its call has ended no process
-// (see suspectQueueFor).
+// (see lanes.SuspectQueueFor).
 func (q *retryQueue) settled(now time.Time) bool {
-	return now.Sub(q.Lease.TakenAt()) > q.h.Retry.Max+suspectQueueFor
+	return now.Sub(q.Lease.TakenAt()) > q.h.Retry.Max+lanes.SuspectQueueFor
 }
 
 // check ends the suspicion in time.
@@ -159,13 +160,13 @@ func (q *retryQueue) refresh(ctx context.Context) {
 		return
 	}
 
-	waiting := q.queues.scheduler.waiting
+	waiting := q.queues.scheduler.Waiting
 
 	var added []retryqueue.Row
 	for _, row := range rows {
 		// From now on newer records of the item wait, too.
-		if known := (waitingItem{q.handler, row.Hash}); !waiting.has(known) {
-			waiting.add(known)
+		if known := (lanes.Item{q.handler, row.Hash}); !waiting.Has(known) {
+			waiting.Add(known)
 		}
 
 		switch {
@@ -238,7 +239,7 @@ func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
 	}
 }
 
-// add notes a row that is not known yet.
+// Add notes a row that is not known yet.
 func (q *retryQueue) add(hash store.ItemHash, due, notBefore time.Time) {
 	q.addItem(&queuedItem{queue: q, hash: hash, due: due, notBefore: notBefore})
 }
@@ -262,22 +263,22 @@ func (q *retryQueue) addItem(item *queuedItem) {
 // start hands the items that are due to the lanes. It returns the time until the next item is due.
 // While the handler's circuit is open, one item at a time is the probe, even if it is not due.
 func (q *retryQueue) start(now time.Time) time.Duration {
-	circuit := q.queues.scheduler.circuits[q.handler]
+	circuit := q.queues.scheduler.Circuits[q.handler]
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
 	for {
-		open, limit := circuit.open(), q.h.Concurrency
+		open, limit := circuit.Open(), q.h.Concurrency
 		if open {
 			limit = 1
 		}
 
 		switch {
-		case len(q.byDue) == 0 || q.running >= limit || q.queues.scheduler.paused[q.handler].Load():
+		case len(q.byDue) == 0 || q.running >= limit || q.queues.scheduler.Paused[q.handler].Load():
 			return time.Hour // note, again, forget and tryAll wake the queue
-		case open && circuit.wait(now) > 0:
-			return circuit.wait(now)
+		case open && circuit.Wait(now) > 0:
+			return circuit.Wait(now)
 		// Not even a probe comes before notBefore: until then a worker may still deliver a newer
 		// record of the item.
 		case q.byDue[0].notBefore.After(now):
@@ -288,7 +289,7 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 
 		item, _ := heap.Pop(&q.byDue).(*queuedItem)
 		q.running++
-		q.lanes.startQueued(q.handler, string(item.hash[:]), item)
+		q.lanes.StartQueued(q.handler, string(item.hash[:]), item)
 	}
 }
 

@@ -360,10 +360,7 @@ func TestAHandlerThatFailsForEveryItemIsProbed(t *testing.T) {
 		// The probe comes after the pause of the circuit; then the others follow although
 		// none of them is due for an hour.
 		down.Store(false)
-		p.scheduler.circuits[0].mu.Lock()
-		p.scheduler.circuits[0].blocked = time.Now()
-		p.scheduler.circuits[0].mu.Unlock()
-		p.queues.queue("h").wakeUp()
+		worker.Wait(t.Context(), 30*time.Second)
 		w.until("all are handled", func() bool { return l.distinct() == items })
 		w.stopped(p)
 	})

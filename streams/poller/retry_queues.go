@@ -11,6 +11,7 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
@@ -23,7 +24,7 @@ type retryQueues struct {
 	cfg       *queueConfig
 	table     *retryqueue.Table
 	leases    *leases.Table
-	scheduler *laneScheduler
+	scheduler *lanes.Scheduler
 	// LeaseDuration is the duration of the handlers' leases, interval the time between two looks at
 	// them.
 	leaseDuration, interval time.Duration
@@ -68,7 +69,7 @@ type queueConfig struct {
 }
 
 // newRetryQueues returns the queues of the scheduler's handlers, which use the same table.
-func newRetryQueues(cfg *queueConfig, table *retryqueue.Table, scheduler *laneScheduler) *retryQueues {
+func newRetryQueues(cfg *queueConfig, table *retryqueue.Table, scheduler *lanes.Scheduler) *retryQueues {
 	q := &retryQueues{
 		cfg:           cfg,
 		table:         table,
@@ -79,7 +80,7 @@ func newRetryQueues(cfg *queueConfig, table *retryqueue.Table, scheduler *laneSc
 		held:          map[string]*retryQueue{},
 		pausesRead:    make(chan struct{}),
 	}
-	scheduler.setQueues(q)
+	scheduler.SetQueues(q)
 
 	return q
 }
@@ -175,7 +176,7 @@ func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
 		return nil
 	}
 
-	if err := q.scheduler.waiting.load(ctx); err != nil {
+	if err := q.scheduler.Waiting.Load(ctx); err != nil {
 		return err
 	}
 	// Only after the load has succeeded, so that a failed load is repeated at the next look.
@@ -216,10 +217,10 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []leases.Lease, additio
 				return nil, 0, err
 			}
 		}
-		q.scheduler.setPaused(i, !l.PausedAt.IsZero())
+		q.scheduler.SetPaused(i, !l.PausedAt.IsZero())
 		out = append(out, l)
 	}
-	q.scheduler.markedAt.Store(unixMilli(stored[retryqueue.AdditionsRow].MarkedAt))
+	q.scheduler.MarkedAt.Store(lanes.UnixMilli(stored[retryqueue.AdditionsRow].MarkedAt))
 	q.readPauses.Do(func() { close(q.pausesRead) })
 
 	return out, stored[retryqueue.AdditionsRow].Counter, nil
@@ -244,10 +245,10 @@ func (q *retryQueues) set(handler string, queue *retryQueue) {
 }
 
 // Note adds a new row to the handler's queue, if this worker holds the queue.
-func (q *retryQueues) Note(item waitingItem, due time.Time) {
-	if queue := q.queue(q.cfg.Handlers[item.handler].Name); queue != nil {
+func (q *retryQueues) Note(item lanes.Item, due time.Time) {
+	if queue := q.queue(q.cfg.Handlers[item.Handler].Name); queue != nil {
 		// This worker has just stored the row.
-		queue.addItem(&queuedItem{queue: queue, hash: item.hash, due: due, claimed: true})
+		queue.addItem(&queuedItem{queue: queue, hash: item.Hash, due: due, claimed: true})
 		queue.wakeUp()
 	}
 }
@@ -259,7 +260,7 @@ func (q *retryQueues) TryAll(handler int) {
 	}
 }
 
-// waitUntilEmpty waits until no record of this worker's handlers waits. It reports
+// WaitUntilEmpty waits until no record of this worker's handlers waits. It reports
 // false when ctx ends first.
 func (q *retryQueues) waitUntilEmpty(ctx context.Context) bool {
 	for {

@@ -7,6 +7,7 @@ import (
 
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
+	"ratchet/streams/lanes"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
 )
@@ -14,7 +15,7 @@ import (
 // redrive makes one try for a dead letter that is the first record of the row. If the record is
 // handled, the dead letter is deleted. If the handler gives the record up again, the dead letter
 // gets the new error. If the handler skips the record, the dead letter gets the reason.
-func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryqueue.Row) (_ retryqueue.Row, done bool, err error) {
+func (i *queuedItem) redrive(ctx context.Context, shard *lanes.Shard, row retryqueue.Row) (_ retryqueue.Row, done bool, err error) {
 	q := i.queue
 	letters := deadletters.Letters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, Clock: q.queues.cfg.clock, Check: q.queues.table.Check(q.h.Name, row)}
 
@@ -44,14 +45,14 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryqu
 	row, done, err = i.handle(ctx, shard, &h, row, *letter.Record, func(ctx context.Context, cause error, attempts int) error {
 		r := *letter.Record
 		r.Handler, r.Attempt, gaveUp = h.Name, letter.Attempts+attempts, true
-		q.queues.scheduler.noteDeadLetter(r, cause)
+		q.queues.scheduler.NoteDeadLetter(r, cause)
 
 		return letters.StoreFailedRedrive(ctx, h, letter, cause)
 	})
 
 	// A context of its own: the lease may have been renewed during the call, which outlasts the
 	// first one.
-	ctx, cancel := shard.withinLease()
+	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
 	switch {

@@ -12,6 +12,7 @@ import (
 
 	"ratchet/internal/worker"
 	"ratchet/streams"
+	"ratchet/streams/lanes"
 	"ratchet/streams/lineage"
 	"ratchet/streams/store"
 )
@@ -42,7 +43,7 @@ type shardReader struct {
 	cfg    *shardConfig
 	stream *lineage.Stream
 	shard  string
-	lanes  *shardLanes
+	lanes  *lanes.Shard
 	wake   chan struct{} // a value ends an idle pause
 
 	onGap func(streams.Gap) // stores the gap in the lease
@@ -85,7 +86,7 @@ func (r *shardReader) run(ctx context.Context) error {
 	defer r.dropAhead()
 
 	for {
-		if r.lanes.window.waitForRoom(ctx) != nil {
+		if r.lanes.Window.WaitForRoom(ctx) != nil {
 			return nil
 		}
 
@@ -123,7 +124,7 @@ func (r *shardReader) run(ctx context.Context) error {
 	}
 }
 
-// wait waits for the pause. It returns false if ctx ended. A hint cuts the pause
+// Wait waits for the pause. It returns false if ctx ended. A hint cuts the pause
 // short, but only an idle one: after a fault the service needs the time.
 func (r *shardReader) wait(ctx context.Context, timer *time.Timer, pause time.Duration, idle bool) bool {
 	wake := r.wake
@@ -184,7 +185,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 
 	// While this page is delivered, the next one is fetched, unless there is no room for it.
 	r.iterator = p.next
-	if records > 0 && r.iterator != "" && r.lanes.window.hasRoomFor(records) {
+	if records > 0 && r.iterator != "" && r.lanes.Window.HasRoomFor(records) {
 		r.fetchAhead(ctx)
 	}
 
@@ -218,7 +219,7 @@ func (r *shardReader) noteCaughtUp(p page) {
 		r.caughtUpAt.Store(0)
 	case r.emptyPages >= caughtUpPages:
 		r.caughtUpAt.Store(p.began.UnixNano())
-		r.lanes.suspect.Store(nil)
+		r.lanes.Suspect.Store(nil)
 	}
 }
 
@@ -336,7 +337,7 @@ func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) erro
 		r.closeGaps(record.SequenceNumber)
 
 		if record.CreatedAt.Before(r.skipUntil) {
-			r.lanes.window.skip(&record)
+			r.lanes.Window.Skip(&record)
 			continue
 		}
 
@@ -347,35 +348,35 @@ func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) erro
 		out = append(out, record)
 	}
 
-	r.newestAt.Store(unixMilli(r.lastAt))
+	r.newestAt.Store(lanes.UnixMilli(r.lastAt))
 
 	return r.submit(ctx, out)
 }
 
-// submit hands the records to the lanes, batch by batch if the shard is suspect. If ctx ends before
-// the last batch, submit returns ctx.Err(). The other records are after the checkpoint, so the next
+// Submit hands the records to the lanes, batch by batch if the shard is suspect. If ctx ends before
+// the last batch, Submit returns ctx.Err(). The other records are after the checkpoint, so the next
 // holder reads them.
 func (r *shardReader) submit(ctx context.Context, records []streams.Record) error {
 	// Loaded again for each batch, because suspect becomes nil after the last record that could
 	// have ended a worker.
-	for suspect := r.lanes.suspect.Load(); suspect != nil && len(records) > 0; suspect = r.lanes.suspect.Load() {
-		batch, err := suspect.beginBatch(ctx, r.lanes, records)
+	for suspect := r.lanes.Suspect.Load(); suspect != nil && len(records) > 0; suspect = r.lanes.Suspect.Load() {
+		batch, err := suspect.BeginBatch(ctx, r.lanes, records)
 		if err != nil {
 			return err
 		}
-		r.lanes.submit(batch)
+		r.lanes.Submit(batch)
 
-		if err := r.lanes.window.waitUntilHandled(ctx); err != nil {
+		if err := r.lanes.Window.WaitUntilHandled(ctx); err != nil {
 			return err
 		}
 
 		records = records[len(batch):]
 
-		if suspect.left -= len(batch); suspect.left <= 0 {
-			r.lanes.suspect.Store(nil)
+		if suspect.Left -= len(batch); suspect.Left <= 0 {
+			r.lanes.Suspect.Store(nil)
 		}
 	}
-	r.lanes.submit(records)
+	r.lanes.Submit(records)
 
 	return nil
 }
@@ -383,11 +384,11 @@ func (r *shardReader) submit(ctx context.Context, records []streams.Record) erro
 // lag returns how far the shard is behind at now. It may be called while run runs.
 func (r *shardReader) lag(now time.Time) streams.Lag {
 	clock := r.cfg.Clock
-	oldest, pending := r.lanes.window.oldest()
+	oldest, pending := r.lanes.Window.Oldest()
 
 	// Without unfinished records the shard is as current as its last page.
 	age := time.Duration(0)
-	switch caughtUpAt, newestAt := r.caughtUpAt.Load(), fromUnixMilli(r.newestAt.Load()); {
+	switch caughtUpAt, newestAt := r.caughtUpAt.Load(), lanes.FromUnixMilli(r.newestAt.Load()); {
 	case !oldest.IsZero():
 		age = clock.Service(now).Sub(oldest)
 	case caughtUpAt != 0:

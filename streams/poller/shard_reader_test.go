@@ -15,10 +15,10 @@ import (
 
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/lineage"
 	"ratchet/streams/store"
@@ -261,14 +261,14 @@ func testReader(t *testing.T, api lineage.API, h streams.HandlerFunc) *shardRead
 
 	cfg := Config{Streams: api, Handlers: []streams.Handler{{Name: "h", Handle: h}}, Log: embeddedtest.Quiet()}.withDefaults()
 	scheduler, _ := cfg.newScheduler()
-	window := newPendingWindow(cfg.maxPending, maxWindow, &memoryBudget{limit: cfg.maxPendingBytes})
+	window := lanes.NewWindow(cfg.maxPending, lanes.MaxWindow, &lanes.Memory{Limit: cfg.maxPendingBytes})
 	lease := holders.Hold(nil, leases.Lease{}, time.Now(), 24*time.Hour)
 
 	return &shardReader{
 		cfg:    cfg.shards(),
 		stream: lineage.NewStream(cfg.lineage(), "arn"),
 		shard:  "s",
-		lanes:  scheduler.newShardLanes(t.Context(), lease, window),
+		lanes:  scheduler.NewShard(t.Context(), lease, window),
 		wake:   make(chan struct{}, 1),
 		onGap:  func(streams.Gap) {},
 	}
@@ -332,7 +332,7 @@ func TestOneEmptyPageIsNotCaughtUp(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		r := testReader(t, nil, nil)
 		last := time.Now()
-		r.newestAt.Store(unixMilli(last))
+		r.newestAt.Store(lanes.UnixMilli(last))
 		time.Sleep(time.Hour)
 
 		for n, want := range []bool{false, true, true} {
@@ -424,23 +424,6 @@ func TestAReaderStopsAtMaxPendingBytes(t *testing.T) {
 		w.until("all are handled", func() bool { return l.count() == 200 })
 		w.stopped(p)
 	})
-}
-
-func TestARecordWithoutASizeCountsWhatItHas(t *testing.T) {
-	big := dynamo.Item{"a": dynamo.S(strings.Repeat("x", 1000)), "l": dynamo.M(dynamo.Item{"b": dynamo.B(make([]byte, 500))})}
-
-	for _, c := range []struct {
-		record   streams.Record
-		from, to int64
-	}{
-		{record: streams.Record{SizeBytes: 5000, New: big}, from: 5000, to: 5000},
-		{record: streams.Record{SizeBytes: 1}, from: minRecordSize, to: minRecordSize},
-		{record: streams.Record{New: big, Old: big}, from: 3000, to: 3100},
-	} {
-		if got := recordSize(&c.record); got < c.from || got > c.to {
-			t.Errorf("size %d, want %d to %d", got, c.from, c.to)
-		}
-	}
 }
 
 // A reader repeats its calls itself: the retries of the SDK's client have a budget that all

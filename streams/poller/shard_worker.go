@@ -10,6 +10,7 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/lineage"
 	"ratchet/streams/store"
@@ -22,7 +23,7 @@ type shardWorker struct {
 	shardParts
 
 	id     string
-	lanes  *shardLanes
+	lanes  *lanes.Shard
 	reader *shardReader
 
 	died     bool      // another death of a holder would make the shard suspect; used by check only
@@ -55,8 +56,8 @@ type shardParts struct {
 	stream     *lineage.Stream
 	discovery  *lineage.Discovery
 	table      *leases.Table
-	scheduler  *laneScheduler
-	memory     *memoryBudget
+	scheduler  *lanes.Scheduler
+	memory     *lanes.Memory
 	pausesRead <-chan struct{} // closed when the scheduler knows which handlers are paused
 	noteChange func()          // tells other workers of a change of the leases
 }
@@ -82,9 +83,9 @@ func newShardWorker(ctx context.Context, parts shardParts, l leases.Lease, held 
 	w.Look, w.Due, w.Progress = w.check, w.checkpointDue, w.toStore
 	w.Begin(ctx)
 
-	window := newPendingWindow(cfg.maxPending, maxWindow, parts.memory)
-	w.lanes = parts.scheduler.newShardLanes(w.Running, w.Lease, window)
-	w.Drain = func(cancel context.CancelCauseFunc) { w.lanes.drain(cfg.DrainTimeout, cancel) }
+	window := lanes.NewWindow(cfg.maxPending, lanes.MaxWindow, parts.memory)
+	w.lanes = parts.scheduler.NewShard(w.Running, w.Lease, window)
+	w.Drain = func(cancel context.CancelCauseFunc) { w.lanes.Drain(cfg.DrainTimeout, cancel) }
 	w.reader = &shardReader{
 		cfg:     cfg,
 		stream:  st,
@@ -97,13 +98,13 @@ func newShardWorker(ctx context.Context, parts shardParts, l leases.Lease, held 
 		startAt: l.StartAt,
 	}
 
-	w.reader.newestAt.Store(unixMilli(l.HandledAt))
+	w.reader.newestAt.Store(lanes.UnixMilli(l.HandledAt))
 
 	if l.IsSuspect() {
-		suspect := newSuspectShard(l, suspectWindows*cfg.maxPending)
-		suspect.begin, suspect.ended = w.beginTry, w.noteTry
+		suspect := lanes.NewSuspect(l, lanes.SuspectWindows*cfg.maxPending)
+		suspect.Begin, suspect.Ended = w.beginTry, w.noteTry
 		w.trying = l.Trying
-		w.lanes.suspect.Store(suspect)
+		w.lanes.Suspect.Store(suspect)
 		w.cfg.Log.Warn("the workers of a shard have ended several times at the same records; these are handled few at a time",
 			"shard", l.Shard, "times", l.Deaths)
 	}
@@ -184,7 +185,7 @@ func (w *shardWorker) loadWaiting(ctx context.Context) bool {
 	}
 
 	for try := 1; ; try++ {
-		err := w.scheduler.waiting.load(ctx)
+		err := w.scheduler.Waiting.Load(ctx)
 		if err == nil {
 			return true
 		}
@@ -213,7 +214,7 @@ func (w *shardWorker) readToEnd(ctx context.Context) error {
 			return end
 		}
 
-		if w.lanes.window.waitUntilEmpty(ctx) != nil {
+		if w.lanes.Window.WaitUntilEmpty(ctx) != nil {
 			return nil
 		}
 
@@ -239,7 +240,7 @@ func (w *shardWorker) readToEnd(ctx context.Context) error {
 // last returns what the last write of the lease stores: that the shard is finished, after its end,
 // and otherwise that the lease is free.
 func (w *shardWorker) last(end error) leases.Progress {
-	w.lanes.window.close()
+	w.lanes.Window.Close()
 
 	last := w.toStore()
 	if !last.Trying.IsTried() {
@@ -262,7 +263,7 @@ func (w *shardWorker) check(now time.Time) {
 		w.cfg.Events.Lag(w.reader.lag(now))
 	}
 
-	w.lanes.checkPace(now)
+	w.lanes.CheckPace(now)
 	w.checkDeaths(now)
 }
 
@@ -290,13 +291,13 @@ func (w *shardWorker) checkDeaths(now time.Time) {
 // toStore returns what there is to store now.
 func (w *shardWorker) toStore() leases.Progress {
 	var p leases.Progress
-	p.Checkpoint, p.HandledAt = w.lanes.window.checkpoint()
+	p.Checkpoint, p.HandledAt = w.lanes.Window.Checkpoint()
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	p.ForgetDeaths = w.forgetDeaths
-	if w.lanes.suspect.Load() != nil {
+	if w.lanes.Suspect.Load() != nil {
 		p.Trying = w.trying
 	}
 

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/internal/worker"
 	"ratchet/streams"
+	"ratchet/streams/lanes"
 )
 
 // vanish ends the worker in the middle of a call, as os.Exit does in a handler.
@@ -33,7 +34,7 @@ func (s *simulation) missing(id string, version int) bool {
 func (s *simulation) checkDeadLetters() {
 	letters := s.deadLetters("h")
 	for _, letter := range letters {
-		if id, version := keyAndVersion(*letter.Record); !s.isPoison(id, version) || letter.Error != errProcessEnded.Error() {
+		if id, version := keyAndVersion(*letter.Record); !s.isPoison(id, version) || letter.Error != lanes.ErrProcessEnded.Error() {
 			s.Errorf("seed %d: dead letter %+v", s.seed, letter)
 		}
 	}

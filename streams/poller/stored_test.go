@@ -56,3 +56,11 @@ func letterID(r streams.Record) string {
 	table, label := store.SplitStreamARN(r.StreamARN)
 	return table + "/" + label + "/" + r.ShardID + "/" + store.PaddedSequence(r.SequenceNumber)
 }
+
+// Sizes of the lanes.
+const (
+	circuitItems  = 5
+	minRecordSize = 256
+	suspectBatch  = 32
+	surplusPart   = 4
+)

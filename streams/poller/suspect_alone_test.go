@@ -16,6 +16,7 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/retryqueue"
 )
@@ -107,7 +108,7 @@ func TestNoCallRunsBesideOneThatIsTriedAlone(t *testing.T) {
 			return nil
 		}
 
-		process := &callGate{}
+		process := &lanes.Gate{}
 		other := w.start(w.config(func(ctx context.Context, r streams.Record) error {
 			count(ctx, r, time.Second)
 			return nil
@@ -137,13 +138,13 @@ func TestPollersOfAProcessShareTheirCalls(t *testing.T) {
 		w := newTestEnv(t, 1)
 		ofProcess := func(c *Config) { c.calls = nil } // as outside of these tests
 
-		var gates []*callGate
+		var gates []*lanes.Gate
 		for _, group := range []string{"", "other"} {
 			p, err := New(w.config(newRecorder().handle, ofProcess, func(c *Config) { c.Group = group }))
 			if err != nil {
 				t.Fatal(err)
 			}
-			gates = append(gates, p.scheduler.calls)
+			gates = append(gates, p.scheduler.Calls)
 		}
 
 		if gates[0] != gates[1] {
@@ -185,7 +186,7 @@ func TestASlowHandlerOfASuspectShardIsCalledForManyAtOnce(t *testing.T) {
 func TestAnswersThatAreLostAreNoTries(t *testing.T) {
 	t.Parallel()
 
-	const calls, most = maxDeaths + 3, 20
+	const calls, most = lanes.MaxDeaths + 3, 20
 
 	begins := func(c *embeddedtest.Call) bool { return contains(c, retryTriedBy) && !contains(c, "REMOVE") }
 	ends := func(c *embeddedtest.Call) bool { return contains(c, retryTriedBy) && !contains(c, "SET") }

@@ -16,6 +16,7 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/lineage"
 	"ratchet/streams/retryqueue"
@@ -28,14 +29,14 @@ import (
 func suspectReader(t *testing.T, handle streams.HandlerFunc, records, left int, died *leases.TryNote) (r *shardReader, notes *int) {
 	cfg := Config{Handlers: []streams.Handler{{Name: "h", Handle: handle}}}.withDefaults()
 	scheduler, _ := cfg.newScheduler()
-	window := newPendingWindow(100, 100, &memoryBudget{limit: 1 << 20})
-	lanes := scheduler.newShardLanes(t.Context(), holders.Hold(nil, leases.Lease{}, time.Now(), time.Hour), window)
+	window := lanes.NewWindow(100, 100, &lanes.Memory{Limit: 1 << 20})
+	shard := scheduler.NewShard(t.Context(), holders.Hold(nil, leases.Lease{}, time.Now(), time.Hour), window)
 
 	notes = new(int)
-	suspect := newSuspectShard(leases.Lease{Trying: died}, left)
-	suspect.begin = func(context.Context, *leases.TryNote) error { *notes++; return nil }
-	suspect.ended = func(*leases.TryNote) {}
-	lanes.suspect.Store(suspect)
+	suspect := lanes.NewSuspect(leases.Lease{Trying: died}, left)
+	suspect.Begin = func(context.Context, *leases.TryNote) error { *notes++; return nil }
+	suspect.Ended = func(*leases.TryNote) {}
+	shard.Suspect.Store(suspect)
 
 	last := page{records: make([]streamtypes.Record, records)}
 	for i := range last.records {
@@ -44,7 +45,7 @@ func suspectReader(t *testing.T, handle streams.HandlerFunc, records, left int, 
 			Keys:           map[string]streamtypes.AttributeValue{"id": &streamtypes.AttributeValueMemberS{Value: "o-0"}},
 		}
 	}
-	r = &shardReader{cfg: cfg.shards(), stream: &lineage.Stream{}, lanes: lanes, iterator: "of the last page", ahead: make(chan page, 1)}
+	r = &shardReader{cfg: cfg.shards(), stream: &lineage.Stream{}, lanes: shard, iterator: "of the last page", ahead: make(chan page, 1)}
 	r.ahead <- last
 
 	return r, notes
@@ -73,10 +74,10 @@ func TestAStopWithinTheLastPageOfASuspectShardIsNotItsEnd(t *testing.T) {
 		if first := <-called; first != "1" {
 			t.Errorf("called for %s", first)
 		}
-		<-r.lanes.stop()
-		r.lanes.scheduler.goroutines.Wait()
+		<-r.lanes.Stop()
+		r.lanes.Scheduler.Goroutines.Wait()
 
-		if checkpoint, _ := r.lanes.window.checkpoint(); checkpoint != "1" {
+		if checkpoint, _ := r.lanes.Window.Checkpoint(); checkpoint != "1" {
 			t.Errorf("checkpoint %s", checkpoint)
 		}
 	})
@@ -104,7 +105,7 @@ func TestAShardIsSuspectForSoManyRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if err := r.lanes.window.waitUntilEmpty(t.Context()); err != nil {
+		if err := r.lanes.Window.WaitUntilEmpty(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 
@@ -112,17 +113,17 @@ func TestAShardIsSuspectForSoManyRecords(t *testing.T) {
 			t.Errorf("%s: %d notes for %d of %d records, want %d", test.name, *notes, test.left, records, test.notes)
 		}
 
-		if suspect := r.lanes.suspect.Load() != nil; suspect != (test.left > records) {
+		if suspect := r.lanes.Suspect.Load() != nil; suspect != (test.left > records) {
 			t.Errorf("%s: after %d of %d records: suspect %t", test.name, test.left, records, suspect)
 		}
 		r.emptyPages = caughtUpPages
 		r.noteCaughtUp(page{})
 
-		if r.lanes.suspect.Load() != nil {
+		if r.lanes.Suspect.Load() != nil {
 			t.Error("a shard without records is suspect")
 		}
-		<-r.lanes.stop()
-		r.lanes.scheduler.goroutines.Wait()
+		<-r.lanes.Stop()
+		r.lanes.Scheduler.Goroutines.Wait()
 	}
 }
 
@@ -264,7 +265,7 @@ func TestTheTriesOfARecordAreNotThoseOfAReplay(t *testing.T) {
 				t.Fatal(begun, err)
 			}
 		}
-		begin(tries(0), maxDeaths)
+		begin(tries(0), lanes.MaxDeaths)
 
 		if err := table.AddReplays(ctx, "h", hash, keys, []retryqueue.Waiting{{Sequence: "0", DeadLetter: "a"}}); err != nil {
 			t.Fatal(err)
@@ -274,7 +275,7 @@ func TestTheTriesOfARecordAreNotThoseOfAReplay(t *testing.T) {
 		if _, err := table.Pop(ctx, "h", tries(1)); err != nil {
 			t.Fatal(err)
 		}
-		tries(maxDeaths)
+		tries(lanes.MaxDeaths)
 	})
 }
 
@@ -290,7 +291,7 @@ func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
 		})
 		cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
 		scheduler, queues := cfg.newScheduler()
-		scheduler.calls.enterAlone()
+		scheduler.Calls.EnterAlone()
 
 		q := &retryQueue{queues: queues, h: &cfg.Handlers[0], Work: heldForAnHour()}
 		q.suspect.Store(true)

@@ -11,6 +11,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 	"ratchet/streams"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 )
 
@@ -124,12 +125,12 @@ func TestARecordThatEndsTheProcessBecomesADeadLetter(t *testing.T) {
 			t.Logf("%s: %d workers have died", test.name, deaths)
 
 			// The one in between ends during a batch, or while others are tried as well.
-			if deaths != leases.SuspectAfter+1+maxDeaths {
+			if deaths != leases.SuspectAfter+1+lanes.MaxDeaths {
 				t.Errorf("%s: %d workers have died", test.name, deaths)
 			}
 
 			letter := w.deadLetters("h")[0]
-			if id, version := keyAndVersion(*letter.Record); id != poison || version != 1 || letter.Attempts < maxDeaths {
+			if id, version := keyAndVersion(*letter.Record); id != poison || version != 1 || letter.Attempts < lanes.MaxDeaths {
 				t.Errorf("%s: dead letter %+v", test.name, letter)
 			}
 

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
@@ -83,7 +84,7 @@ func TestRowsOfOtherProcessesMakeNewerRecordsWait(t *testing.T) {
 		w.until("the queue is held", func() bool { return p.queues.queue("h") != nil })
 		time.Sleep(time.Second)
 		w.storeVersion(w.retries(), 1)
-		w.until("the item waits", func() bool { return p.scheduler.waiting.has(waitingItem{0, store.HashOf("o-0")}) })
+		w.until("the item waits", func() bool { return p.scheduler.Waiting.Has(lanes.Item{0, store.HashOf("o-0")}) })
 		w.stopped(p)
 	})
 }

@@ -24,6 +24,7 @@ var withoutExample = map[string]string{
 	"streams/deadletters":       "needs a worker; an example of streams/poller redrives some",
 	"streams/holders":           "part of streams/poller",
 	"streams/lambda":            "runs the handlers of a poller; an example of streams/poller shows it",
+	"streams/lanes":             "part of streams/poller",
 	"streams/leases":            "part of streams/poller",
 	"streams/lineage":           "part of streams/poller",
 	"streams/replay":            "needs workers; docs/streams.md shows the command",

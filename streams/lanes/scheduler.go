@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"log/slog"
@@ -13,7 +13,7 @@ import (
 	"ratchet/streams/retryqueue"
 )
 
-// laneScheduler runs the handlers of all shards that this worker holds.
+// Scheduler runs the handlers of all shards that this worker holds.
 //
 // A lane is the queue of one item's records for one handler. It exists only while it has records,
 // and runs one record at a time. Up to limit lanes run at once. A goroutine runs one step of a
@@ -21,16 +21,16 @@ import (
 //
 // Handlers share the limit, but each handler has some reserved places, so that a handler whose
 // calls take long leaves room for the others.
-type laneScheduler struct {
-	cfg         *laneConfig
-	deadLetters *deadletters.Table
+type Scheduler struct {
+	Cfg         *Config
+	DeadLetters *deadletters.Table
 	retries     *retryqueue.Table
-	waiting     *waitingItems
+	Waiting     *Waiting
 	queues      queues
-	circuits    []*circuit    // by handler
-	paused      []atomic.Bool // by handler
-	calls       *callGate     // of handlers
-	markedAt    atomic.Int64  // when a Rebuild last moved marks, Unix ms; 0: never
+	Circuits    []*Circuit    // by handler
+	Paused      []atomic.Bool // by handler
+	Calls       *Gate         // of handlers
+	MarkedAt    atomic.Int64  // when a Rebuild last moved marks, Unix ms; 0: never
 	log         worker.LogThrottle
 	limit       int // Config.Concurrency
 	reserved    int // places of limit that are reserved for each handler
@@ -38,17 +38,17 @@ type laneScheduler struct {
 	mu         sync.Mutex
 	handlers   []handlerLanes // by handler
 	running    int            // goroutines
-	goroutines sync.WaitGroup
+	Goroutines sync.WaitGroup
 }
 
 // handlerLanes is the lanes of one handler that may run, in the order in which they
 // became ready.
 type handlerLanes struct {
 	ready   laneList
-	running int           // calls
-	limit   int           // Handler.Concurrency
-	parking int           // parking places in use: records on their way to the retry queue
-	behind  []*shardLanes // shards for which the handler is left behind
+	running int      // calls
+	limit   int      // Handler.Concurrency
+	parking int      // parking places in use: records on their way to the retry queue
+	behind  []*Shard // shards for which the handler is left behind
 }
 
 // laneKey identifies a lane within a shard.
@@ -57,10 +57,10 @@ type laneKey struct {
 	key     string
 }
 
-// lane is guarded by laneScheduler.mu.
+// lane is guarded by Scheduler.mu.
 type lane struct {
 	laneKey
-	shard     *shardLanes
+	shard     *Shard
 	head      *delivery // the record that runs or runs next
 	tail      *delivery
 	running   bool
@@ -69,59 +69,59 @@ type lane struct {
 	neighbors [laneLists]laneNeighbors
 }
 
-// laneConfig says how the lanes run the handlers. All fields must be set.
-type laneConfig struct {
+// Config says how the lanes run the handlers. All fields must be set.
+type Config struct {
 	Handlers    []streams.Handler // with their defaults
 	Concurrency int
 	Owner       string
 	Group       string
 	Events      streams.Events
 	Log         *slog.Logger
-	deadLetters *deadletters.Table
-	retries     *retryqueue.Table
-	clock       *dynamo.Clock
-	calls       *callGate
-	maxPending  int
-	parkAfter   time.Duration
-	holdBack    time.Duration
-	lateAfter   time.Duration
+	DeadLetters *deadletters.Table
+	Retries     *retryqueue.Table
+	Clock       *dynamo.Clock
+	Calls       *Gate
+	MaxPending  int
+	ParkAfter   time.Duration
+	HoldBack    time.Duration
+	LateAfter   time.Duration
 }
 
 // queues are the retry queues that take the records which the lanes park.
 type queues interface {
 	// Note adds an item whose row was just stored.
-	Note(item waitingItem, due time.Time)
+	Note(item Item, due time.Time)
 	// TryAll makes all items of the handler due.
 	TryAll(handler int)
 }
 
 // step is a step of a lane for an item of the retry queue.
-type step interface{ Run(*shardLanes) }
+type step interface{ Run(*Shard) }
 
-func newLaneScheduler(cfg *laneConfig) *laneScheduler {
-	s := &laneScheduler{
-		cfg:         cfg,
+func NewScheduler(cfg *Config) *Scheduler {
+	s := &Scheduler{
+		Cfg:         cfg,
 		limit:       cfg.Concurrency,
-		calls:       cfg.calls,
+		Calls:       cfg.Calls,
 		reserved:    reservedPlaces(cfg.Concurrency, len(cfg.Handlers)),
-		deadLetters: cfg.deadLetters,
-		retries:     cfg.retries,
+		DeadLetters: cfg.DeadLetters,
+		retries:     cfg.Retries,
 	}
-	s.calls.expect(longestCall(cfg.Handlers))
-	s.waiting = &waitingItems{table: s.retries, handlers: cfg.Handlers, items: map[waitingItem]uint64{}, loading: worker.NewCallLock()}
-	s.paused = make([]atomic.Bool, len(cfg.Handlers))
+	s.Calls.expect(longestCall(cfg.Handlers))
+	s.Waiting = &Waiting{table: s.retries, handlers: cfg.Handlers, items: map[Item]uint64{}, loading: worker.NewCallLock()}
+	s.Paused = make([]atomic.Bool, len(cfg.Handlers))
 
 	for i := range cfg.Handlers {
 		s.handlers = append(s.handlers, handlerLanes{ready: laneList{kind: ofHandler}, limit: cfg.Handlers[i].Concurrency})
 		// One circuit for all shards: an outage of the far side affects the handler in all of them.
-		s.circuits = append(s.circuits, newCircuit(&cfg.Handlers[i]))
+		s.Circuits = append(s.Circuits, newCircuit(&cfg.Handlers[i]))
 	}
 
 	return s
 }
 
-// setQueues names the retry queues. It comes before the first record.
-func (s *laneScheduler) setQueues(q queues) { s.queues = q }
+// SetQueues names the retry queues. It comes before the first record.
+func (s *Scheduler) SetQueues(q queues) { s.queues = q }
 
 // reservedPlaces returns how many of limit places are reserved for each of n handlers. Together
 // these are half of the places, but each handler has at least one if there are enough.
@@ -135,22 +135,22 @@ func reservedPlaces(limit, n int) int {
 
 // enqueue makes a lane ready, and starts a goroutine for it if the handler has a place. The caller
 // holds mu.
-func (s *laneScheduler) enqueue(l *lane) {
+func (s *Scheduler) enqueue(l *lane) {
 	s.handlers[l.handler].ready.push(l)
 	l.shard.pace[l.handler].ready.push(l)
 	s.startReady(l.handler)
 }
 
 // dequeue makes a lane not ready. The caller holds mu.
-func (s *laneScheduler) dequeue(l *lane) {
+func (s *Scheduler) dequeue(l *lane) {
 	s.handlers[l.handler].ready.remove(l)
 	l.shard.pace[l.handler].ready.remove(l)
 }
 
 // startReady starts goroutines for the handler's lanes that may run. The caller holds mu.
-func (s *laneScheduler) startReady(handler int) {
+func (s *Scheduler) startReady(handler int) {
 	for l := s.nextOf(handler); l != nil; l = s.nextOf(handler) {
-		s.goroutines.Go(func() { s.runReadyLanes(l) })
+		s.Goroutines.Go(func() { s.runReadyLanes(l) })
 	}
 }
 
@@ -161,7 +161,7 @@ func (l *lane) start(parking bool) {
 }
 
 // runReadyLanes runs one step of the lane and then of others, until none may run.
-func (s *laneScheduler) runReadyLanes(l *lane) {
+func (s *Scheduler) runReadyLanes(l *lane) {
 	for l != nil {
 		parking := l.parking
 		s.runStep(l)
@@ -171,7 +171,7 @@ func (s *laneScheduler) runReadyLanes(l *lane) {
 
 // nextAfter ends a step of the handler and returns a lane to run in its place, nil if
 // none may run. Handlers take turns.
-func (s *laneScheduler) nextAfter(handler int, parking bool) *lane {
+func (s *Scheduler) nextAfter(handler int, parking bool) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -203,7 +203,7 @@ func (s *laneScheduler) nextAfter(handler int, parking bool) *lane {
 // handler has a surplus, else a place for a call. The surplus comes first, because otherwise a few
 // items with many records would always find places for calls. nextOf returns nil if no lane is
 // ready or the handler has no place. The caller holds mu.
-func (s *laneScheduler) nextOf(handler int) *lane {
+func (s *Scheduler) nextOf(handler int) *lane {
 	if l := s.nextToPark(handler); l != nil {
 		return l
 	}
@@ -232,7 +232,7 @@ func (s *laneScheduler) nextOf(handler int) *lane {
 
 // hasPlace reports whether another call of the handler may run: in a place that is
 // reserved for it, or in a place that is reserved for no handler. The caller holds mu.
-func (s *laneScheduler) hasPlace(handler int) bool {
+func (s *Scheduler) hasPlace(handler int) bool {
 	own := &s.handlers[handler]
 	if own.running >= own.limit || s.running >= s.limit {
 		return false
@@ -253,10 +253,10 @@ func (s *laneScheduler) hasPlace(handler int) bool {
 
 // finishStep ends a step. If the record is done, the lane continues with its next
 // record or ends; otherwise it runs again after the pause.
-func (s *laneScheduler) finishStep(l *lane, d *delivery, done bool, pause time.Duration) {
+func (s *Scheduler) finishStep(l *lane, d *delivery, done bool, pause time.Duration) {
 	// Before mu is locked: finish locks the window, moves the checkpoint and wakes the reader.
 	if done && d.queued == nil {
-		l.shard.window.finish(d.record)
+		l.shard.Window.finish(d.record)
 	}
 
 	s.mu.Lock()
@@ -284,7 +284,7 @@ func (s *laneScheduler) finishStep(l *lane, d *delivery, done bool, pause time.D
 }
 
 // resume makes a lane ready again after its pause.
-func (s *laneScheduler) resume(l *lane) {
+func (s *Scheduler) resume(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 

@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"context"
@@ -9,20 +9,20 @@ import (
 	"ratchet/streams"
 )
 
-// maxWindow is how many records a shard's reader may be ahead of the oldest unfinished record. So
+// MaxWindow is how many records a shard's reader may be ahead of the oldest unfinished record. So
 // an item that cannot be handled does not stop the others at once, and the window's memory is
 // bounded: about 64 bytes for each finished record.
-const maxWindow = 100_000
+const MaxWindow = 100_000
 
-// pendingWindow holds the records of one shard from the oldest unfinished one on, in
+// Window holds the records of one shard from the oldest unfinished one on, in
 // the order of the stream.
 //
 // The checkpoint is the last record before the window. Records may be finished in any order, but
 // the checkpoint moves only past an unbroken run of finished records.
-type pendingWindow struct {
+type Window struct {
 	maxPending int
 	maxLen     int
-	memory     *memoryBudget
+	memory     *Memory
 	waits      atomic.Bool // the reader waits for room
 	waited     atomic.Bool // the reader has waited for room since the last call of readerWaited
 	ends       atomic.Bool // the shard is read to its end, and its children wait until every record is finished
@@ -43,24 +43,24 @@ type windowSlot struct {
 	finished  bool
 }
 
-// pendingRecord is one record on its way through the handlers.
-type pendingRecord struct {
+// Pending is one record on its way through the handlers.
+type Pending struct {
 	streams.Record
 	slot       uint64
 	size       int64
-	unfinished int // handlers that have not finished it; guarded by pendingWindow.mu
+	unfinished int // handlers that have not finished it; guarded by Window.mu
 }
 
-func newPendingWindow(maxPending, maxLen int, memory *memoryBudget) *pendingWindow {
-	return &pendingWindow{maxPending: maxPending, maxLen: maxLen, memory: memory, slots: make([]windowSlot, 64)}
+func NewWindow(maxPending, maxLen int, memory *Memory) *Window {
+	return &Window{maxPending: maxPending, maxLen: maxLen, memory: memory, slots: make([]windowSlot, 64)}
 }
 
 // slot returns the slot with the number, which only grows.
-func (w *pendingWindow) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slots))] }
+func (w *Window) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slots))] }
 
-// add appends records. The field unfinished of a record is the number of handlers that have to
+// Add appends records. The field unfinished of a record is the number of handlers that have to
 // finish it.
-func (w *pendingWindow) add(records []*pendingRecord) {
+func (w *Window) add(records []*Pending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -82,8 +82,8 @@ func (w *pendingWindow) add(records []*pendingRecord) {
 	w.advance()
 }
 
-// skip appends a record that no handler takes.
-func (w *pendingWindow) skip(r *streams.Record) {
+// Skip appends a record that no handler takes.
+func (w *Window) Skip(r *streams.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -91,19 +91,19 @@ func (w *pendingWindow) skip(r *streams.Record) {
 	w.advance()
 }
 
-func (w *pendingWindow) append(r *streams.Record, finished bool) uint64 {
+func (w *Window) append(r *streams.Record, finished bool) uint64 {
 	if int(w.next-w.head) == len(w.slots) {
 		w.grow()
 	}
 
 	n := w.next
-	*w.slot(n) = windowSlot{sequence: r.SequenceNumber, createdAt: unixMilli(r.CreatedAt), finished: finished}
+	*w.slot(n) = windowSlot{sequence: r.SequenceNumber, createdAt: UnixMilli(r.CreatedAt), finished: finished}
 	w.next++
 
 	return n
 }
 
-func (w *pendingWindow) grow() {
+func (w *Window) grow() {
 	// A slot's place depends on the length of the ring, so every slot moves.
 	bigger := make([]windowSlot, 2*len(w.slots))
 	for n := w.head; n != w.next; n++ {
@@ -113,7 +113,7 @@ func (w *pendingWindow) grow() {
 }
 
 // finish notes that one handler has finished the record r.
-func (w *pendingWindow) finish(r *pendingRecord) {
+func (w *Window) finish(r *Pending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -132,7 +132,7 @@ func (w *pendingWindow) finish(r *pendingRecord) {
 }
 
 // advance moves the head to the oldest unfinished record.
-func (w *pendingWindow) advance() {
+func (w *Window) advance() {
 	for w.head != w.next {
 		slot := w.slot(w.head)
 		if !slot.finished {
@@ -145,30 +145,30 @@ func (w *pendingWindow) advance() {
 	}
 }
 
-// checkpoint returns the last sequence number up to which every record is finished,
+// Checkpoint returns the last sequence number up to which every record is finished,
 // "" if there is none, and when that record was created.
-func (w *pendingWindow) checkpoint() (sequence string, createdAt time.Time) {
+func (w *Window) Checkpoint() (sequence string, createdAt time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	return w.lastFinished.sequence, fromUnixMilli(w.lastFinished.createdAt)
+	return w.lastFinished.sequence, FromUnixMilli(w.lastFinished.createdAt)
 }
 
-// oldest returns when the oldest unfinished record was created, zero if there is
+// Oldest returns when the Oldest unfinished record was created, zero if there is
 // none, and how many records are unfinished.
-func (w *pendingWindow) oldest() (createdAt time.Time, pending int) {
+func (w *Window) Oldest() (createdAt time.Time, pending int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	if w.head != w.next {
-		createdAt = fromUnixMilli(w.slot(w.head).createdAt)
+		createdAt = FromUnixMilli(w.slot(w.head).createdAt)
 	}
 
 	return createdAt, w.pending
 }
 
-// hasRoomFor reports whether another page may be read, if that many more records become pending.
-func (w *pendingWindow) hasRoomFor(records int) bool {
+// HasRoomFor reports whether another page may be read, if that many more records become pending.
+func (w *Window) HasRoomFor(records int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -176,14 +176,14 @@ func (w *pendingWindow) hasRoomFor(records int) bool {
 }
 
 // fits reports whether the window has room after that many more records. The caller holds mu.
-func (w *pendingWindow) fits(records int) bool {
+func (w *Window) fits(records int) bool {
 	return w.pending+records < w.maxPending && int(w.next-w.head)+records < w.maxLen
 }
 
-// waitForRoom waits until another page may be read. It returns ctx.Err() if ctx ends first.
-func (w *pendingWindow) waitForRoom(ctx context.Context) error {
+// WaitForRoom waits until another page may be read. It returns ctx.Err() if ctx ends first.
+func (w *Window) WaitForRoom(ctx context.Context) error {
 	// The usual case. waited must not be set: the reader does not wait.
-	if w.hasRoomFor(0) {
+	if w.HasRoomFor(0) {
 		return nil
 	}
 
@@ -198,34 +198,34 @@ func (w *pendingWindow) waitForRoom(ctx context.Context) error {
 	// A shard without pending records may read although the other shards have used up the memory.
 	// Otherwise one shard that is stuck could stop all shards.
 	return w.memory.waitForRoom(ctx, func() bool {
-		_, pending := w.oldest()
+		_, pending := w.Oldest()
 		return pending == 0
 	})
 }
 
 // readerWaited reports whether a reader waits for room or for the shard's end, or has waited for
 // room since the last call.
-func (w *pendingWindow) readerWaited() bool {
+func (w *Window) readerWaited() bool {
 	return w.waited.Swap(false) || w.waits.Load() || w.ends.Load()
 }
 
-// waitUntilEmpty waits until every record is finished, and marks that the shard is read to its end.
+// WaitUntilEmpty waits until every record is finished, and marks that the shard is read to its end.
 // It returns ctx.Err() if ctx ends first.
-func (w *pendingWindow) waitUntilEmpty(ctx context.Context) error {
+func (w *Window) WaitUntilEmpty(ctx context.Context) error {
 	w.ends.Store(true)
 	defer w.ends.Store(false)
 
-	return w.waitUntilHandled(ctx)
+	return w.WaitUntilHandled(ctx)
 }
 
-// waitUntilHandled waits until every record is finished, for a reader that reads on afterwards.
-func (w *pendingWindow) waitUntilHandled(ctx context.Context) error {
+// WaitUntilHandled waits until every record is finished, for a reader that reads on afterwards.
+func (w *Window) WaitUntilHandled(ctx context.Context) error {
 	return w.waitUntil(ctx, func() bool { return w.head == w.next })
 }
 
-// close gives up the unfinished records. The window must not be used afterwards,
+// Close gives up the unfinished records. The window must not be used afterwards,
 // except for checkpoint.
-func (w *pendingWindow) close() {
+func (w *Window) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -234,7 +234,7 @@ func (w *pendingWindow) close() {
 }
 
 // waitUntil waits until ok, which is called with mu held, returns true.
-func (w *pendingWindow) waitUntil(ctx context.Context, ok func() bool) error {
+func (w *Window) waitUntil(ctx context.Context, ok func() bool) error {
 	for {
 		w.mu.Lock()
 		if ok() {
@@ -252,8 +252,8 @@ func (w *pendingWindow) waitUntil(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// unixMilli returns t in milliseconds, 0 for the zero time.
-func unixMilli(t time.Time) int64 {
+// UnixMilli returns t in milliseconds, 0 for the zero time.
+func UnixMilli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -261,8 +261,8 @@ func unixMilli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// fromUnixMilli is the reverse of unixMilli.
-func fromUnixMilli(ms int64) time.Time {
+// FromUnixMilli is the reverse of UnixMilli.
+func FromUnixMilli(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}

@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // delivery is one record on its way to one handler. Only the lane that it is the
 // head of uses it.
 type delivery struct {
-	record     *pendingRecord
+	record     *Pending
 	handler    int       // index in Config.Handlers
 	attempts   int       // calls that count
 	waits      int       // calls that ended in NotYet
@@ -30,14 +30,14 @@ type delivery struct {
 }
 
 const (
-	// notYetMax is the longest pause after NotYet, however often it was returned; parkedNotYetMax
+	// notYetMax is the longest pause after NotYet, however often it was returned; ParkedNotYetMax
 	// is the longest pause in the retry queue.
 	notYetMax       = time.Second
-	parkedNotYetMax = time.Minute
+	ParkedNotYetMax = time.Minute
 
-	// storeTimeout is how long storing one dead letter, or one record in the retry
+	// StoreTimeout is how long storing one dead letter, or one record in the retry
 	// queue, may take.
-	storeTimeout = 10 * time.Second
+	StoreTimeout = 10 * time.Second
 )
 
 // errHandlerFails is the error of a record for which no call was made, because the handler fails
@@ -49,10 +49,10 @@ var errPaused = errors.New("the handler is paused")
 
 // runStep does the next thing for the lane's first record: it calls the handler, or
 // stores the record in the retry queue or as a dead letter.
-func (s *laneScheduler) runStep(l *lane) {
-	d, h := l.head, &s.cfg.Handlers[l.handler]
+func (s *Scheduler) runStep(l *lane) {
+	d, h := l.head, &s.Cfg.Handlers[l.handler]
 
-	if s.paused[l.handler].Load() {
+	if s.Paused[l.handler].Load() {
 		d.moveToQueue(errPaused)
 	}
 
@@ -65,7 +65,7 @@ func (s *laneScheduler) runStep(l *lane) {
 		err := s.storeDeadLetter(l.shard, h, d)
 		s.finishStep(l, d, err == nil, calls.Backoff(h.Retry).Delay(d.storeErr))
 
-	case d.park || (!s.waiting.empty() && s.waiting.has(l.waitingItem())):
+	case d.park || (!s.Waiting.empty() && s.Waiting.Has(l.waitingItem())):
 		done, pause := s.park(l, h, d)
 		s.finishStep(l, d, done, pause)
 
@@ -75,12 +75,12 @@ func (s *laneScheduler) runStep(l *lane) {
 	}
 }
 
-func (s *laneScheduler) try(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
-	if suspect := l.shard.suspect.Load(); suspect != nil {
+func (s *Scheduler) try(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
+	if suspect := l.shard.Suspect.Load(); suspect != nil {
 		// All other records of the shard wait for this one. If its call fails, the record goes to
 		// the retry queue at once.
 		if d.stuckSince.IsZero() {
-			d.stuckSince = time.Now().Add(-s.cfg.parkAfter)
+			d.stuckSince = time.Now().Add(-s.Cfg.ParkAfter)
 		}
 
 		if suspect.triesAlone(d.record.SequenceNumber) {
@@ -88,14 +88,14 @@ func (s *laneScheduler) try(l *lane, h *streams.Handler, d *delivery) (done bool
 		}
 	}
 
-	s.calls.enter()
-	defer s.calls.leave()
+	s.Calls.Enter()
+	defer s.Calls.Leave()
 
 	return s.tryHandler(l, h, d)
 }
 
 // tryHandler calls the handler unless its circuit is open, and decides what follows.
-func (s *laneScheduler) tryHandler(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
+func (s *Scheduler) tryHandler(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
 	// Before each call: a Rebuild may queue a newer version while this record is retried.
 	repaired, err := s.isRepaired(l.shard, h, d.record.Record)
 	switch {
@@ -106,7 +106,7 @@ func (s *laneScheduler) tryHandler(l *lane, h *streams.Handler, d *delivery) (do
 	}
 	now := time.Now()
 
-	if wait := s.circuits[l.handler].admit(now); wait > 0 {
+	if wait := s.Circuits[l.handler].Admit(now); wait > 0 {
 		return false, s.pauseOrPark(d, now, wait, errHandlerFails)
 	}
 
@@ -115,15 +115,15 @@ func (s *laneScheduler) tryHandler(l *lane, h *streams.Handler, d *delivery) (do
 	d.attempts++
 
 	r := d.recordFor(h, l.shard)
-	r.Late = calls.IsLate(r, s.cfg.clock, s.cfg.lateAfter)
-	err = s.callHandler(l.shard, h, r)
-	s.noteResult(l.shard, l.handler, l.key, err)
+	r.Late = calls.IsLate(r, s.Cfg.Clock, s.Cfg.LateAfter)
+	err = s.CallHandler(l.shard, h, r)
+	s.NoteResult(l.shard, l.handler, l.key, err)
 
 	return err == nil, s.pauseAfter(l.shard, h, d, err)
 }
 
-// callHandler calls the handler once for the record.
-func (s *laneScheduler) callHandler(shard *shardLanes, h *streams.Handler, r streams.Record) error {
+// CallHandler calls the handler once for the record.
+func (s *Scheduler) CallHandler(shard *Shard, h *streams.Handler, r streams.Record) error {
 	began := time.Now()
 
 	// Another worker may take the lease soon, so no call begins. The shard's worker sees this, too,
@@ -132,42 +132,42 @@ func (s *laneScheduler) callHandler(shard *shardLanes, h *streams.Handler, r str
 		return streams.ErrLeaseLost
 	}
 
-	err := calls.Do(shard.work, s.cfg.clock, h, r)
-	s.cfg.Events.Handled(streams.Handled{Record: r, Took: time.Since(began), Err: err})
+	err := calls.Do(shard.Work, s.Cfg.Clock, h, r)
+	s.Cfg.Events.Handled(streams.Handled{Record: r, Took: time.Since(began), Err: err})
 
-	if errors.Is(err, streams.ErrSkipped) && shard.work.Err() == nil {
-		s.cfg.Log.Info("a record needs no handling any more", "handler", r.Handler, "item", store.ItemKey(r), "err", err)
+	if errors.Is(err, streams.ErrSkipped) && shard.Work.Err() == nil {
+		s.Cfg.Log.Info("a record needs no handling any more", "handler", r.Handler, "item", store.ItemKey(r), "err", err)
 		return nil
 	}
 
 	return err
 }
 
-// interrupted reports whether a stop or a lost lease ended the call. Such a call does
+// Interrupted reports whether a stop or a lost lease ended the call. Such a call does
 // not count: the next holder of the lease repeats it.
-func interrupted(shard *shardLanes, err error) bool {
-	return err != nil && (shard.work.Err() != nil || errors.Is(err, streams.ErrLeaseLost))
+func Interrupted(shard *Shard, err error) bool {
+	return err != nil && (shard.Work.Err() != nil || errors.Is(err, streams.ErrLeaseLost))
 }
 
-// noteResult tells the handler's circuit how a call for the item ended.
-func (s *laneScheduler) noteResult(shard *shardLanes, handler int, item string, err error) {
-	c, name := s.circuits[handler], s.cfg.Handlers[handler].Name
+// NoteResult tells the handler's circuit how a call for the item ended.
+func (s *Scheduler) NoteResult(shard *Shard, handler int, item string, err error) {
+	c, name := s.Circuits[handler], s.Cfg.Handlers[handler].Name
 
 	switch {
-	case interrupted(shard, err), streams.IsNotYet(err):
+	case Interrupted(shard, err), streams.IsNotYet(err):
 		c.undecided(time.Now())
 	case err == nil, streams.IsPermanent(err):
 		if c.succeeded() {
-			s.cfg.Log.Info("the handler has recovered", "handler", name)
+			s.Cfg.Log.Info("the handler has recovered", "handler", name)
 			s.queues.TryAll(handler)
 		}
 	case c.failedFor(item, time.Now()):
-		s.cfg.Log.Warn("the handler fails for every item; its records wait", "handler", name, "err", err)
+		s.Cfg.Log.Warn("the handler fails for every item; its records wait", "handler", name, "err", err)
 	}
 }
 
 // recordFor returns the record as the handler gets it.
-func (d *delivery) recordFor(h *streams.Handler, shard *shardLanes) streams.Record {
+func (d *delivery) recordFor(h *streams.Handler, shard *Shard) streams.Record {
 	r := d.record.Record
 	r.Handler = h.Name
 	r.Attempt = d.attempts
@@ -179,14 +179,14 @@ func (d *delivery) recordFor(h *streams.Handler, shard *shardLanes) streams.Reco
 // pauseAfter decides what follows a call that returned err. It returns the pause before the next
 // step. It sets d.giveUp or d.park if the next step stores the record and does not call the
 // handler.
-func (s *laneScheduler) pauseAfter(shard *shardLanes, h *streams.Handler, d *delivery, err error) time.Duration {
+func (s *Scheduler) pauseAfter(shard *Shard, h *streams.Handler, d *delivery, err error) time.Duration {
 	now := time.Now()
 
 	switch {
 	case err == nil:
 		return 0
 
-	case interrupted(shard, err):
+	case Interrupted(shard, err):
 		d.attempts--
 		return h.Retry.Base
 
@@ -209,19 +209,19 @@ func (s *laneScheduler) pauseAfter(shard *shardLanes, h *streams.Handler, d *del
 		return 0
 	}
 	pauseOrZero := s.pauseOrPark(d, now, pause, err)
-	s.noteRetry(d.recordFor(h, shard), err, now.Add(pause), d.park)
+	s.NoteRetry(d.recordFor(h, shard), err, now.Add(pause), d.park)
 
 	return pauseOrZero
 }
 
 // pauseOrPark returns the pause. If the record has been stuck for Config.parkAfter at the end of
 // the pause, pauseOrPark sets d.park and returns 0.
-func (s *laneScheduler) pauseOrPark(d *delivery, now time.Time, pause time.Duration, err error) time.Duration {
+func (s *Scheduler) pauseOrPark(d *delivery, now time.Time, pause time.Duration, err error) time.Duration {
 	if d.stuckSince.IsZero() {
 		d.stuckSince = now
 	}
 
-	if now.Add(pause).Sub(d.stuckSince) < s.cfg.parkAfter {
+	if now.Add(pause).Sub(d.stuckSince) < s.Cfg.ParkAfter {
 		return pause
 	}
 	d.park, d.nextTry, d.err = true, now.Add(pause), err
@@ -229,21 +229,21 @@ func (s *laneScheduler) pauseOrPark(d *delivery, now time.Time, pause time.Durat
 	return 0
 }
 
-// noteRetry logs and reports a failed call that will be repeated.
-func (s *laneScheduler) noteRetry(r streams.Record, err error, next time.Time, parked bool) {
+// NoteRetry logs and reports a failed call that will be repeated.
+func (s *Scheduler) NoteRetry(r streams.Record, err error, next time.Time, parked bool) {
 	if parked {
-		s.cfg.Log.Warn("handling a record failed; it waits in the retry queue", "handler", r.Handler,
+		s.Cfg.Log.Warn("handling a record failed; it waits in the retry queue", "handler", r.Handler,
 			"item", store.ItemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
 	} else {
-		s.cfg.Log.Debug("handling a record failed; retrying", "handler", r.Handler,
+		s.Cfg.Log.Debug("handling a record failed; retrying", "handler", r.Handler,
 			"item", store.ItemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
 	}
-	s.cfg.Events.Retrying(streams.Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
+	s.Cfg.Events.Retrying(streams.Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
 }
 
 // park stores the record in the retry queue: in a new row, or behind the waiting records of its
 // item. If the item's row is gone and the record has not failed, the next step calls the handler.
-func (s *laneScheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
+func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
 	shard, item := l.shard, l.waitingItem()
 
 	// Another worker may take the lease soon. Only the holder of the lease adds records of the
@@ -252,13 +252,13 @@ func (s *laneScheduler) park(l *lane, h *streams.Handler, d *delivery) (done boo
 		return false, h.Retry.Base
 	}
 
-	ctx, cancel := shard.withinLease()
+	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
 	r := d.recordFor(h, shard)
 
-	if s.waiting.has(item) {
-		result, err := s.retries.Append(ctx, item.hash, r)
+	if s.Waiting.Has(item) {
+		result, err := s.retries.Append(ctx, item.Hash, r)
 		switch {
 		case err != nil:
 			return false, s.queueFault(h, d, r, "PutItem", err)
@@ -269,7 +269,7 @@ func (s *laneScheduler) park(l *lane, h *streams.Handler, d *delivery) (done boo
 		}
 
 		// The item has no row any more: its last record was handled.
-		s.waiting.remove(item)
+		s.Waiting.remove(item)
 
 		if !d.park {
 			return false, 0
@@ -278,15 +278,15 @@ func (s *laneScheduler) park(l *lane, h *streams.Handler, d *delivery) (done boo
 
 	// Added before the row exists and again afterwards: a load of the waiting items in between may
 	// not have seen the row.
-	s.waiting.add(item)
+	s.Waiting.Add(item)
 
-	result, err := s.retries.Create(ctx, item.hash, r, retryqueue.Row{
+	result, err := s.retries.Create(ctx, item.Hash, r, retryqueue.Row{
 		Attempts: d.attempts,
 		Since:    d.since,
 		NextTry:  d.nextTry,
 		LastErr:  store.ErrorText(d.err),
 	})
-	s.waiting.add(item)
+	s.Waiting.Add(item)
 
 	switch {
 	case err != nil:
@@ -300,12 +300,12 @@ func (s *laneScheduler) park(l *lane, h *streams.Handler, d *delivery) (done boo
 }
 
 // queueFault notes a failed call to the retry queue and returns the pause before the next one.
-func (s *laneScheduler) queueFault(h *streams.Handler, d *delivery, r streams.Record, op string, err error) time.Duration {
+func (s *Scheduler) queueFault(h *streams.Handler, d *delivery, r streams.Record, op string, err error) time.Duration {
 	d.storeErr++
-	s.cfg.Events.Fault(op, r.ShardID, err)
+	s.Cfg.Events.Fault(op, r.ShardID, err)
 
 	if s.log.Allow() {
-		s.cfg.Log.Error("a call to the retry queue failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
+		s.Cfg.Log.Error("a call to the retry queue failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
 	}
 
 	return calls.Backoff(h.Retry).Delay(d.storeErr)
@@ -313,28 +313,28 @@ func (s *laneScheduler) queueFault(h *streams.Handler, d *delivery, r streams.Re
 
 // storeDeadLetter stores the record as a dead letter. The record is finished only when this write
 // has succeeded. So every record before a checkpoint is handled or stored.
-func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *streams.Handler, d *delivery) error {
-	ctx, cancel := context.WithTimeout(shard.work, storeTimeout)
+func (s *Scheduler) storeDeadLetter(shard *Shard, h *streams.Handler, d *delivery) error {
+	ctx, cancel := context.WithTimeout(shard.Work, StoreTimeout)
 	defer cancel()
 
 	r := d.recordFor(h, shard)
-	if err := s.deadLetters.Store(ctx, r, d.err, shard.lease.Check()); err != nil {
+	if err := s.DeadLetters.Store(ctx, r, d.err, shard.lease.Check()); err != nil {
 		d.storeErr++
-		s.cfg.Events.Fault("TransactWriteItems", r.ShardID, err)
+		s.Cfg.Events.Fault("TransactWriteItems", r.ShardID, err)
 
 		if s.log.Allow() {
-			s.cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
+			s.Cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
 		}
 
 		return err
 	}
-	s.noteDeadLetter(r, d.err)
+	s.NoteDeadLetter(r, d.err)
 
 	return nil
 }
 
-func (s *laneScheduler) noteDeadLetter(r streams.Record, err error) {
-	s.cfg.Log.Warn("record became a dead letter", "handler", r.Handler, "item", store.ItemKey(r), "shard", r.ShardID,
+func (s *Scheduler) NoteDeadLetter(r streams.Record, err error) {
+	s.Cfg.Log.Warn("record became a dead letter", "handler", r.Handler, "item", store.ItemKey(r), "shard", r.ShardID,
 		"sequence", r.SequenceNumber, "attempts", r.Attempt, "err", err)
-	s.cfg.Events.DeadLetter(r, r.Attempt, err)
+	s.Cfg.Events.DeadLetter(r, r.Attempt, err)
 }

@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"strconv"
@@ -24,7 +24,7 @@ func TestTheCircuitOpensForSeveralItemsAndAdmitsOneProbe(t *testing.T) {
 		c.failedFor(strconv.Itoa(i), now)
 	}
 
-	if c.admit(now) != 0 {
+	if c.Admit(now) != 0 {
 		t.Error("refused a call although the circuit is closed")
 	}
 
@@ -32,38 +32,38 @@ func TestTheCircuitOpensForSeveralItemsAndAdmitsOneProbe(t *testing.T) {
 		t.Error("the circuit did not open once")
 	}
 
-	if wait := c.admit(now); wait < 500*time.Millisecond || wait > time.Second {
+	if wait := c.Admit(now); wait < 500*time.Millisecond || wait > time.Second {
 		t.Errorf("first pause %v", wait)
 	}
 
 	now = now.Add(time.Second)
-	if c.admit(now) != 0 {
+	if c.Admit(now) != 0 {
 		t.Error("want a probe")
 	}
 
 	// A second call waits for the probe, but not for as long as that may take at most.
-	if wait := c.admit(now); wait <= 0 || wait > time.Second {
+	if wait := c.Admit(now); wait <= 0 || wait > time.Second {
 		t.Errorf("wait %v for the probe", wait)
 	}
 
 	c.undecided(now)
 
-	if c.admit(now) != 0 {
+	if c.Admit(now) != 0 {
 		t.Error("a probe that told nothing is not repeated at once")
 	}
 
 	for range 20 {
 		c.failedFor("probe", now)
 
-		wait := c.admit(now)
+		wait := c.Admit(now)
 		if wait > circuitMaxPause {
 			t.Fatalf("pause %v", wait)
 		}
 		now = now.Add(wait)
-		c.admit(now)
+		c.Admit(now)
 	}
 
-	if !c.succeeded() || c.open() || c.admit(now) != 0 || c.succeeded() {
+	if !c.succeeded() || c.Open() || c.Admit(now) != 0 || c.succeeded() {
 		t.Error("a success did not close the circuit once")
 	}
 }

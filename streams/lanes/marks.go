@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"ratchet/streams"
@@ -9,14 +9,14 @@ import (
 // isRepaired reports whether a Rebuild has queued this version of the record's item, or a newer
 // one, for the handler. It reads the mark only for a record that was created before the marks last
 // moved, or up to retryqueue.MarkSlack later.
-func (s *laneScheduler) isRepaired(shard *shardLanes, h *streams.Handler, r streams.Record) (bool, error) {
-	markedAt := fromUnixMilli(s.markedAt.Load())
+func (s *Scheduler) isRepaired(shard *Shard, h *streams.Handler, r streams.Record) (bool, error) {
+	markedAt := FromUnixMilli(s.MarkedAt.Load())
 	// Before any Rebuild this costs no read.
 	if markedAt.IsZero() || h.Version == nil || h.Unordered || r.CreatedAt.After(markedAt.Add(retryqueue.MarkSlack)) {
 		return false, nil
 	}
 
-	ctx, cancel := shard.withinLease()
+	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
 	return s.retries.IsMarked(ctx, h, store.HashOf(store.ItemKey(r)), r)

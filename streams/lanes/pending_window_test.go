@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"strconv"
@@ -13,10 +13,10 @@ import (
 // one before the oldest unfinished.
 func TestTheCheckpointIsTheLastRecordBeforeTheOldestUnfinished(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		mem := memoryBudget{limit: 1 << 30}
+		mem := Memory{Limit: 1 << 30}
 		n := rapid.IntRange(1, 300).Draw(t, "records")
-		w := newPendingWindow(1<<20, 1<<20, &mem)
-		var entries []*pendingRecord
+		w := NewWindow(1<<20, 1<<20, &mem)
+		var entries []*Pending
 
 		finished := make([]bool, n)
 		left := make([]int, n)
@@ -25,11 +25,11 @@ func TestTheCheckpointIsTheLastRecordBeforeTheOldestUnfinished(t *testing.T) {
 			if next < n && (len(entries) == 0 || rapid.Bool().Draw(t, "read")) {
 				rec := streams.Record{SequenceNumber: strconv.Itoa(next + 1)}
 				if left[next] = rapid.IntRange(0, 3).Draw(t, "handlers"); left[next] == 0 {
-					w.skip(&rec)
+					w.Skip(&rec)
 					finished[next] = true
 				} else {
-					e := &pendingRecord{Record: rec, unfinished: left[next]}
-					w.add([]*pendingRecord{e})
+					e := &Pending{Record: rec, unfinished: left[next]}
+					w.add([]*Pending{e})
 					entries = append(entries, e)
 				}
 				next++
@@ -50,12 +50,12 @@ func TestTheCheckpointIsTheLastRecordBeforeTheOldestUnfinished(t *testing.T) {
 				want++
 			}
 
-			got, _ := w.checkpoint()
+			got, _ := w.Checkpoint()
 			if n, _ := strconv.Atoi(got); n != want {
 				t.Fatalf("checkpoint %q after %d contiguous records", got, want)
 			}
 
-			if _, pending := w.oldest(); pending != len(entries) {
+			if _, pending := w.Oldest(); pending != len(entries) {
 				t.Fatalf("%d pending, want %d", pending, len(entries))
 			}
 		}

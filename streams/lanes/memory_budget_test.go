@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"context"
@@ -10,22 +10,22 @@ import (
 )
 
 // shardWith returns the window of a shard with one pending record of the size.
-func shardWith(memory *memoryBudget, size int64) (*pendingWindow, *pendingRecord) {
-	window := newPendingWindow(100, 100, memory)
-	record := &pendingRecord{Record: streams.Record{SequenceNumber: "1", SizeBytes: size}, unfinished: 1}
-	window.add([]*pendingRecord{record})
+func shardWith(memory *Memory, size int64) (*Window, *Pending) {
+	window := NewWindow(100, 100, memory)
+	record := &Pending{Record: streams.Record{SequenceNumber: "1", SizeBytes: size}, unfinished: 1}
+	window.add([]*Pending{record})
 
 	return window, record
 }
 
 func TestReadersPauseAtMaxPendingBytes(t *testing.T) {
 	virtually(t, func(t *testing.T) {
-		memory := &memoryBudget{limit: 1000}
+		memory := &Memory{Limit: 1000}
 		first, _ := shardWith(memory, 600)
 		second, record := shardWith(memory, 600)
 
 		room := make(chan error, 1)
-		go func() { room <- first.waitForRoom(t.Context()) }()
+		go func() { room <- first.WaitForRoom(t.Context()) }()
 		synctest.Wait()
 
 		select {
@@ -44,12 +44,12 @@ func TestReadersPauseAtMaxPendingBytes(t *testing.T) {
 
 func TestAShardWithoutPendingRecordsMayAlwaysRead(t *testing.T) {
 	virtually(t, func(t *testing.T) {
-		memory := &memoryBudget{limit: 1000}
+		memory := &Memory{Limit: 1000}
 		_, _ = shardWith(memory, 5000)
 		own, record := shardWith(memory, 1)
 
 		room := make(chan error, 1)
-		go func() { room <- own.waitForRoom(t.Context()) }()
+		go func() { room <- own.WaitForRoom(t.Context()) }()
 		synctest.Wait()
 		own.finish(record)
 
@@ -64,17 +64,17 @@ func TestWaitingForRoomEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 
-		window, _ := shardWith(&memoryBudget{limit: 1}, 5000)
-		if err := window.waitForRoom(ctx); err != context.DeadlineExceeded { //nolint:errorlint // exactly ctx's error
+		window, _ := shardWith(&Memory{Limit: 1}, 5000)
+		if err := window.WaitForRoom(ctx); err != context.DeadlineExceeded { //nolint:errorlint // exactly ctx's error
 			t.Errorf("waitForRoom: %v", err)
 		}
 	})
 }
 
 func TestAClosedWindowReleasesItsMemory(t *testing.T) {
-	memory := &memoryBudget{limit: 1000}
+	memory := &Memory{Limit: 1000}
 	window, _ := shardWith(memory, 600)
-	window.close()
+	window.Close()
 
 	if memory.used != 0 {
 		t.Errorf("%d bytes are still reserved", memory.used)

@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"ratchet/streams/store"
 )
 
-// shardLanes is the lanes of one shard while this worker holds it.
-type shardLanes struct {
-	scheduler *laneScheduler
-	work      context.Context // parent of the handlers' contexts
+// Shard is the lanes of one shard while this worker holds it.
+type Shard struct {
+	Scheduler *Scheduler
+	Work      context.Context // parent of the handlers' contexts
 	lease     *holders.Held
-	window    *pendingWindow
-	suspect   atomic.Pointer[suspectShard] // nil: the shard is not suspect
+	Window    *Window
+	Suspect   atomic.Pointer[Suspect] // nil: the shard is not suspect
 
 	// Guarded by scheduler.mu.
 	open        map[laneKey]*lane
@@ -29,14 +29,14 @@ type shardLanes struct {
 	idle        chan struct{} // closed when stopped and no lane is left
 }
 
-func (s *laneScheduler) newShardLanes(work context.Context, lease *holders.Held, window *pendingWindow) *shardLanes {
-	lanes := &shardLanes{
-		scheduler: s,
-		work:      work,
+func (s *Scheduler) NewShard(work context.Context, lease *holders.Held, window *Window) *Shard {
+	lanes := &Shard{
+		Scheduler: s,
+		Work:      work,
 		lease:     lease,
-		window:    window,
+		Window:    window,
 		open:      map[laneKey]*lane{},
-		pace:      make([]handlerPace, len(s.cfg.Handlers)),
+		pace:      make([]handlerPace, len(s.Cfg.Handlers)),
 		idle:      make(chan struct{}),
 	}
 	for h := range lanes.pace {
@@ -46,25 +46,25 @@ func (s *laneScheduler) newShardLanes(work context.Context, lease *holders.Held,
 	return lanes
 }
 
-// withinLease returns a context for calls to DynamoDB. It ends with the work, or before another
+// WithinLease returns a context for calls to DynamoDB. It ends with the work, or before another
 // worker may take the lease.
-func (s *shardLanes) withinLease() (context.Context, context.CancelFunc) {
-	return context.WithDeadline(s.work, s.lease.StopBy())
+func (s *Shard) WithinLease() (context.Context, context.CancelFunc) {
+	return context.WithDeadline(s.Work, s.lease.StopBy())
 }
 
 // submitted is how many records are handed to the lanes at once. It is small, so that handlers
 // begin with the first records of a page before the filters have run for the last ones.
 const submitted = 64
 
-// submit hands the records of one page, in order, to the handlers that accept them.
-func (s *shardLanes) submit(records []streams.Record) {
-	handlers := s.scheduler.cfg.Handlers
+// Submit hands the records of one page, in order, to the handlers that accept them.
+func (s *Shard) Submit(records []streams.Record) {
+	handlers := s.Scheduler.Cfg.Handlers
 	for part := range slices.Chunk(records, submitted) {
-		pending := make([]*pendingRecord, len(part))
+		pending := make([]*Pending, len(part))
 		deliveries := make([]*delivery, 0, len(part)*len(handlers))
 
 		for i, record := range part {
-			pending[i] = &pendingRecord{Record: record}
+			pending[i] = &Pending{Record: record}
 
 			// Filters are the user's code, so they run without the lock. A record whose filter
 			// failed goes through the lane as well, so that its dead letter does not overtake
@@ -80,13 +80,13 @@ func (s *shardLanes) submit(records []streams.Record) {
 		}
 
 		// The window must know the records before a handler can finish them.
-		s.window.add(pending)
+		s.Window.add(pending)
 		s.pushAll(deliveries)
 	}
 }
 
 // pushAll appends deliveries to their lanes.
-func (s *shardLanes) pushAll(deliveries []*delivery) {
+func (s *Shard) pushAll(deliveries []*delivery) {
 	keys := make([]string, len(deliveries))
 	for i, d := range deliveries {
 		// Deliveries of one record to several handlers follow each other and share the key.
@@ -97,24 +97,24 @@ func (s *shardLanes) pushAll(deliveries []*delivery) {
 		}
 	}
 
-	s.scheduler.mu.Lock()
-	defer s.scheduler.mu.Unlock()
+	s.Scheduler.mu.Lock()
+	defer s.Scheduler.mu.Unlock()
 
 	for i, d := range deliveries {
 		s.push(d.handler, keys[i], d)
 	}
 }
 
-// startQueued starts a lane of its own for an item of the retry queue.
-func (s *shardLanes) startQueued(handler int, key string, step step) {
-	s.scheduler.mu.Lock()
-	defer s.scheduler.mu.Unlock()
+// StartQueued starts a lane of its own for an item of the retry queue.
+func (s *Shard) StartQueued(handler int, key string, step step) {
+	s.Scheduler.mu.Lock()
+	defer s.Scheduler.mu.Unlock()
 
-	s.push(handler, key, &delivery{record: &pendingRecord{}, queued: step})
+	s.push(handler, key, &delivery{record: &Pending{}, queued: step})
 }
 
 // push appends a delivery to its lane. The caller holds scheduler.mu.
-func (s *shardLanes) push(handler int, key string, d *delivery) {
+func (s *Shard) push(handler int, key string, d *delivery) {
 	if s.stopped {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *shardLanes) push(handler int, key string, d *delivery) {
 	s.pace[handler].given = true
 
 	// Without order, each record has a lane of its own.
-	if s.scheduler.cfg.Handlers[handler].Unordered {
+	if s.Scheduler.Cfg.Handlers[handler].Unordered {
 		key += "\x00" + d.record.SequenceNumber
 	}
 
@@ -135,20 +135,20 @@ func (s *shardLanes) push(handler int, key string, d *delivery) {
 
 	l := &lane{laneKey: k, shard: s, head: d, tail: d}
 	s.open[k] = l
-	s.scheduler.enqueue(l)
+	s.Scheduler.enqueue(l)
 }
 
-// waitingItem is the lane's item as the retry queue knows it.
-func (l *lane) waitingItem() waitingItem { return waitingItem{l.handler, store.HashOf(l.key)} }
+// Item is the lane's item as the retry queue knows it.
+func (l *lane) waitingItem() Item { return Item{l.handler, store.HashOf(l.key)} }
 
-// ended reports whether the lane's first record must not be begun any more. The
+// Ended reports whether the lane's first record must not be begun any more. The
 // caller holds scheduler.mu.
-func (s *shardLanes) ended(l *lane) bool {
+func (s *Shard) ended(l *lane) bool {
 	return s.dropped || (s.stopped && l.head.record.slot > s.newestBegun)
 }
 
 // remove removes a lane that has nothing left to do. The caller holds scheduler.mu.
-func (s *shardLanes) remove(l *lane) {
+func (s *Shard) remove(l *lane) {
 	delete(s.open, l.laneKey)
 
 	if s.stopped && len(s.open) == 0 {
@@ -156,12 +156,12 @@ func (s *shardLanes) remove(l *lane) {
 	}
 }
 
-// stop makes the lanes begin no record that is newer than newestBegun. It returns a channel that is
+// Stop makes the lanes begin no record that is newer than newestBegun. It returns a channel that is
 // closed when the older records are finished. They must be finished, because the checkpoint cannot
 // pass the oldest unfinished record: the next holder would repeat all records after it.
-func (s *shardLanes) stop() <-chan struct{} {
-	s.scheduler.mu.Lock()
-	defer s.scheduler.mu.Unlock()
+func (s *Shard) Stop() <-chan struct{} {
+	s.Scheduler.mu.Lock()
+	defer s.Scheduler.mu.Unlock()
 
 	if !s.stopped {
 		s.stopped = true
@@ -176,9 +176,9 @@ func (s *shardLanes) stop() <-chan struct{} {
 
 // drop makes the lanes begin no record at all. It comes after stop, whose channel is then closed
 // when the running calls have ended.
-func (s *shardLanes) drop() {
-	s.scheduler.mu.Lock()
-	defer s.scheduler.mu.Unlock()
+func (s *Shard) drop() {
+	s.Scheduler.mu.Lock()
+	defer s.Scheduler.mu.Unlock()
 
 	// Without open lanes, idle is closed already.
 	if !s.dropped && len(s.open) > 0 {
@@ -187,11 +187,11 @@ func (s *shardLanes) drop() {
 	}
 }
 
-// drain waits until no handler runs. Records that are older than newestBegun are still handled, for
+// Drain waits until no handler runs. Records that are older than newestBegun are still handled, for
 // up to timeout. After that, or when work has ended, the contexts of the running calls end, and
 // Drain waits only for these calls.
-func (s *shardLanes) drain(timeout time.Duration, cancelWork context.CancelCauseFunc) {
-	idle := s.stop()
+func (s *Shard) Drain(timeout time.Duration, cancelWork context.CancelCauseFunc) {
+	idle := s.Stop()
 
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -199,7 +199,7 @@ func (s *shardLanes) drain(timeout time.Duration, cancelWork context.CancelCause
 	select {
 	case <-idle:
 		return
-	case <-s.work.Done():
+	case <-s.Work.Done():
 	case <-timer.C:
 		cancelWork(streams.ErrStopped)
 	}
@@ -210,7 +210,7 @@ func (s *shardLanes) drain(timeout time.Duration, cancelWork context.CancelCause
 
 // removeEnded removes the lanes that have ended and do not run. A running lane
 // removes itself at the end of its step. The caller holds scheduler.mu.
-func (s *shardLanes) removeEnded() {
+func (s *Shard) removeEnded() {
 	for _, l := range s.open {
 		if l.running || !s.ended(l) {
 			continue

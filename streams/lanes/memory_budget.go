@@ -1,22 +1,22 @@
-package poller
+package lanes
 
 import (
 	"context"
 	"sync"
 )
 
-// memoryBudget counts the bytes of unfinished records over all shards. A reader
+// Memory counts the bytes of unfinished records over all shards. A reader
 // waits for room before it reads a page. It cannot know the page's size, so one page may
 // exceed the limit.
-type memoryBudget struct {
-	limit int64
+type Memory struct {
+	Limit int64
 
 	mu      sync.Mutex
 	used    int64
 	changed notifier
 }
 
-func (m *memoryBudget) reserve(bytes int64) {
+func (m *Memory) reserve(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
@@ -24,14 +24,14 @@ func (m *memoryBudget) reserve(bytes int64) {
 }
 
 // hasRoom reports whether less than the limit is used.
-func (m *memoryBudget) hasRoom() bool {
+func (m *Memory) hasRoom() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	return m.used < m.limit
+	return m.used < m.Limit
 }
 
-func (m *memoryBudget) release(bytes int64) {
+func (m *Memory) release(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
@@ -39,12 +39,12 @@ func (m *memoryBudget) release(bytes int64) {
 	m.changed.notify()
 }
 
-// waitForRoom waits until less than the limit is used or exempt returns true. It calls exempt again
+// WaitForRoom waits until less than the limit is used or exempt returns true. It calls exempt again
 // after every release. It returns ctx.Err() if ctx ends first.
-func (m *memoryBudget) waitForRoom(ctx context.Context, exempt func() bool) error {
+func (m *Memory) waitForRoom(ctx context.Context, exempt func() bool) error {
 	for {
 		m.mu.Lock()
-		if m.used < m.limit {
+		if m.used < m.Limit {
 			m.mu.Unlock()
 			return nil
 		}
@@ -69,7 +69,7 @@ func (m *memoryBudget) waitForRoom(ctx context.Context, exempt func() bool) erro
 // owner's lock held.
 type notifier struct{ changed chan struct{} }
 
-// wait returns a channel that the next notify closes.
+// Wait returns a channel that the next notify closes.
 func (n *notifier) wait() <-chan struct{} {
 	if n.changed == nil {
 		n.changed = make(chan struct{})

@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"context"
@@ -12,32 +12,32 @@ import (
 	"ratchet/streams/store"
 )
 
-// waitingItems is the set of items that this worker knows to have a row in the retry queue. It may
+// Waiting is the set of items that this worker knows to have a row in the retry queue. It may
 // have items whose row is gone; append finds that out. It has every waiting item of the shards that
 // this worker holds: it is loaded after a shard's lease is taken, and from then on only this worker
 // adds rows for the shard's items, except for additions on request, which learnAdditions loads.
-type waitingItems struct {
+type Waiting struct {
 	table    *retryqueue.Table
 	handlers []streams.Handler
 
 	loading   worker.CallLock // held during a load, so that callers share it
 	loadBegan time.Time
 
-	count atomic.Int64 // of items
+	Count atomic.Int64 // of items
 
 	mu    sync.RWMutex
-	added uint64                 // counts the calls of add
-	items map[waitingItem]uint64 // the value of added when the item was added or first found; see removeIf
+	added uint64          // counts the calls of add
+	items map[Item]uint64 // the value of added when the item was added or first found; see removeIf
 }
 
-type waitingItem struct {
-	handler int // index in handlers
-	hash    store.ItemHash
+type Item struct {
+	Handler int // index in handlers
+	Hash    store.ItemHash
 }
 
-// load reads the rows of all handlers. Afterwards every row is known that existed when
-// load was called.
-func (w *waitingItems) load(ctx context.Context) error {
+// Load reads the rows of all handlers. Afterwards every row is known that existed when
+// Load was called.
+func (w *Waiting) Load(ctx context.Context) error {
 	asked := time.Now()
 
 	w.loading.Lock()
@@ -54,7 +54,7 @@ func (w *waitingItems) load(ctx context.Context) error {
 	before := w.added
 	w.mu.RUnlock()
 
-	found := map[waitingItem]bool{}
+	found := map[Item]bool{}
 	for i, h := range w.handlers {
 		rows, err := w.table.List(ctx, h.Name)
 		if err != nil {
@@ -62,7 +62,7 @@ func (w *waitingItems) load(ctx context.Context) error {
 		}
 
 		for _, row := range rows {
-			found[waitingItem{i, row.Hash}] = true
+			found[Item{i, row.Hash}] = true
 		}
 	}
 
@@ -83,21 +83,21 @@ func (w *waitingItems) load(ctx context.Context) error {
 		}
 	}
 	w.loadBegan = began
-	w.count.Store(int64(len(w.items)))
+	w.Count.Store(int64(len(w.items)))
 
 	return nil
 }
 
 // empty reports that the set has no item. It is cheaper than has.
-func (w *waitingItems) empty() bool { return w.count.Load() == 0 }
+func (w *Waiting) empty() bool { return w.Count.Load() == 0 }
 
-func (w *waitingItems) has(item waitingItem) bool {
-	_, ok := w.version(item)
+func (w *Waiting) Has(item Item) bool {
+	_, ok := w.Version(item)
 	return ok
 }
 
-// version returns a number that is higher when the item was added again; see removeIf.
-func (w *waitingItems) version(item waitingItem) (uint64, bool) {
+// Version returns a number that is higher when the item was added again; see removeIf.
+func (w *Waiting) Version(item Item) (uint64, bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 
@@ -106,30 +106,30 @@ func (w *waitingItems) version(item waitingItem) (uint64, bool) {
 	return n, ok
 }
 
-func (w *waitingItems) add(item waitingItem) {
+func (w *Waiting) Add(item Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	w.added++
 	w.items[item] = w.added
-	w.count.Store(int64(len(w.items)))
+	w.Count.Store(int64(len(w.items)))
 }
 
-func (w *waitingItems) remove(item waitingItem) {
+func (w *Waiting) remove(item Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	delete(w.items, item)
-	w.count.Store(int64(len(w.items)))
+	w.Count.Store(int64(len(w.items)))
 }
 
-// removeIf removes the item unless it was added after version returned n.
-func (w *waitingItems) removeIf(item waitingItem, n uint64) {
+// RemoveIf removes the item unless it was added after version returned n.
+func (w *Waiting) RemoveIf(item Item, n uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	if w.items[item] == n {
 		delete(w.items, item)
-		w.count.Store(int64(len(w.items)))
+		w.Count.Store(int64(len(w.items)))
 	}
 }

@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"testing"
@@ -11,15 +11,15 @@ func TestACallThatNeverEndsDoesNotStopTheOthers(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		const atMost, tests, minutes = 30 * time.Second, 3, 60
 
-		var gate callGate
+		var gate Gate
 		gate.expect(atMost)
-		gate.enter() // and never leaves
+		gate.Enter() // and never leaves
 
 		end := time.Now().Add(minutes * time.Minute)
 		for range tests {
 			go func() {
 				for time.Now().Before(end) {
-					pause := gate.enterAlone()
+					pause := gate.EnterAlone()
 					if pause <= 0 {
 						t.Error("a call is tried alone beside one that runs")
 						return
@@ -31,9 +31,9 @@ func TestACallThatNeverEndsDoesNotStopTheOthers(t *testing.T) {
 
 		calls := 0
 		for time.Now().Before(end) {
-			gate.enter()
+			gate.Enter()
 			time.Sleep(time.Second)
-			gate.leave()
+			gate.Leave()
 			calls++
 		}
 
@@ -41,12 +41,12 @@ func TestACallThatNeverEndsDoesNotStopTheOthers(t *testing.T) {
 			t.Errorf("%d calls of a second in %d minutes, want %d", calls, minutes, least)
 		}
 
-		gate.leave()
+		gate.Leave()
 		time.Sleep(2 * atMost)
 
-		if pause := gate.enterAlone(); pause != 0 {
+		if pause := gate.EnterAlone(); pause != 0 {
 			t.Errorf("nothing runs, and the pause is %v", pause)
 		}
-		gate.leaveAlone()
+		gate.LeaveAlone()
 	})
 }

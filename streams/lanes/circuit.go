@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"sync"
@@ -18,11 +18,11 @@ const (
 	circuitMaxPause = 30 * time.Second
 )
 
-// circuit keeps a handler that fails for every item from being called for each of
+// Circuit keeps a handler that fails for every item from being called for each of
 // them: while it is open, one call at a time probes whether the outage is over. It
 // opens after failures of several items in a row, so that an item that fails alone
 // does not delay the others.
-type circuit struct {
+type Circuit struct {
 	backoff worker.Backoff
 	timeout time.Duration // of one call
 
@@ -34,19 +34,19 @@ type circuit struct {
 	probing  bool                // a probe runs
 }
 
-func newCircuit(h *streams.Handler) *circuit {
+func newCircuit(h *streams.Handler) *Circuit {
 	pause := min(calls.Backoff(h.Retry).Max, circuitMaxPause)
 
-	return &circuit{
+	return &Circuit{
 		backoff: worker.Backoff{Base: min(calls.Backoff(h.Retry).Base, pause), Max: pause},
 		timeout: h.Timeout,
 		failed:  map[string]struct{}{},
 	}
 }
 
-// admit returns 0 if a call may be made now, otherwise how long to wait. Every call
+// Admit returns 0 if a call may be made now, otherwise how long to wait. Every call
 // that is admitted must be reported.
-func (c *circuit) admit(now time.Time) time.Duration {
+func (c *Circuit) Admit(now time.Time) time.Duration {
 	if !c.failing.Load() {
 		return 0
 	}
@@ -70,8 +70,8 @@ func (c *circuit) admit(now time.Time) time.Duration {
 	return 0
 }
 
-// wait returns what admit would return, without admitting a call.
-func (c *circuit) wait(now time.Time) time.Duration {
+// Wait returns what admit would return, without admitting a call.
+func (c *Circuit) Wait(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -85,7 +85,7 @@ func (c *circuit) wait(now time.Time) time.Duration {
 // untilProbe returns the time until the next probe may be admitted, 0 if it may be now. While a
 // probe runs this is an estimate: most probes take less time than the pause before them. The caller
 // holds mu.
-func (c *circuit) untilProbe(now time.Time) time.Duration {
+func (c *Circuit) untilProbe(now time.Time) time.Duration {
 	wait := max(c.blocked.Sub(now), 0)
 	if c.probing {
 		wait = min(wait, c.backoff.Delay(c.failures))
@@ -94,8 +94,8 @@ func (c *circuit) untilProbe(now time.Time) time.Duration {
 	return wait
 }
 
-// open reports whether the handler counts as failing.
-func (c *circuit) open() bool {
+// Open reports whether the handler counts as failing.
+func (c *Circuit) Open() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -104,7 +104,7 @@ func (c *circuit) open() bool {
 
 // succeeded notes that the far side answered. A permanent error is an answer, too. succeeded
 // reports whether the circuit was open and is closed now.
-func (c *circuit) succeeded() (closed bool) {
+func (c *Circuit) succeeded() (closed bool) {
 	if !c.failing.Load() {
 		return false
 	}
@@ -122,7 +122,7 @@ func (c *circuit) succeeded() (closed bool) {
 
 // failedFor notes that a call for the item failed. It reports whether this failure has opened the
 // circuit.
-func (c *circuit) failedFor(item string, now time.Time) (opened bool) {
+func (c *Circuit) failedFor(item string, now time.Time) (opened bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -150,7 +150,7 @@ func (c *circuit) failedFor(item string, now time.Time) (opened bool) {
 
 // undecided notes that a call has shown nothing about the far side, or that an admitted call was
 // not made. The next probe may be made at once.
-func (c *circuit) undecided(now time.Time) {
+func (c *Circuit) undecided(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 

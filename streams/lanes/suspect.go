@@ -1,7 +1,8 @@
-package poller
+package lanes
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"ratchet/streams"
@@ -19,23 +20,23 @@ import (
 //   - If a worker ends again, the stored batch or record is tried alone: one record at a time, while
 //     no other handler call of a poller runs in this process. Each record is stored before its call.
 //
-// A record becomes a dead letter when calls for it that ran alone have ended maxDeaths processes.
+// A record becomes a dead letter when calls for it that ran alone have ended MaxDeaths processes.
 // While no lease is suspect, all of this costs no write.
 const (
-	maxDeaths    = 3
+	MaxDeaths    = 3
 	suspectBatch = 32
 
-	// A shard is suspect for suspectWindows times Config.maxPending records, or until it is caught
+	// A shard is suspect for SuspectWindows times Config.maxPending records, or until it is caught
 	// up. If workers die at a later record, the shard becomes suspect again, with a newer
 	// checkpoint.
-	suspectWindows = 2
+	SuspectWindows = 2
 
 	// The lease of a retry queue is suspect until it has been held for Retry.Max and
-	// suspectQueueFor: in that time every record of the queue becomes due.
-	suspectQueueFor = 5 * time.Minute
+	// SuspectQueueFor: in that time every record of the queue becomes due.
+	SuspectQueueFor = 5 * time.Minute
 
-	// alonePause is the pause before the next try of enterAlone.
-	alonePause = 10 * time.Millisecond
+	// AlonePause is the pause before the next try of enterAlone.
+	AlonePause = 10 * time.Millisecond
 
 	// callEnds is how much longer than its timeout a call may take before enterAlone stops waiting
 	// for it. During the wait no other call begins. After it, the others run for the same time
@@ -43,20 +44,20 @@ const (
 	callEnds = 5 * time.Second
 )
 
-// suspectShard is the state of the search in a suspect shard.
-type suspectShard struct {
+// Suspect is the state of the search in a suspect shard.
+type Suspect struct {
 	died  *leases.TryNote // the note of the lease when it was taken, whose batch is tried alone; nil: none
-	left  int             // how many more records are handed out in batches or alone; used by the reader only
-	begin func(context.Context, *leases.TryNote) error
-	ended func(*leases.TryNote)
+	Left  int             // how many more records are handed out in batches or alone; used by the reader only
+	Begin func(context.Context, *leases.TryNote) error
+	Ended func(*leases.TryNote)
 
 	// note is what the lease has stored. The reader uses it between batches, and the call that is
 	// tried alone uses it while it runs: never both at once.
 	note *leases.TryNote
 }
 
-func newSuspectShard(l leases.Lease, left int) *suspectShard {
-	s := &suspectShard{died: l.Trying, left: left, note: l.Trying}
+func NewSuspect(l leases.Lease, left int) *Suspect {
+	s := &Suspect{died: l.Trying, Left: left, note: l.Trying}
 	if s.note == nil {
 		s.note = &leases.TryNote{}
 	}
@@ -65,23 +66,23 @@ func newSuspectShard(l leases.Lease, left int) *suspectShard {
 }
 
 // triesAlone reports whether the record is tried alone.
-func (s *suspectShard) triesAlone(sequence string) bool {
+func (s *Suspect) triesAlone(sequence string) bool {
 	return s.died != nil && s.died.InBatch(sequence)
 }
 
-// beginBatch returns the batch that is handed out next: the first of the records. It stores a note
+// BeginBatch returns the batch that is handed out next: the first of the records. It stores a note
 // about the batch, except for a record that is tried alone, which tryAlone notes.
-func (s *suspectShard) beginBatch(ctx context.Context, shard *shardLanes, records []streams.Record) ([]streams.Record, error) {
+func (s *Suspect) BeginBatch(ctx context.Context, shard *Shard, records []streams.Record) ([]streams.Record, error) {
 	if s.triesAlone(records[0].SequenceNumber) {
 		return records[:1], nil
 	}
 	// At most left: after that number of records the shard is not suspect any more.
-	batch := records[:min(len(records), suspectBatch, s.left)]
+	batch := records[:min(len(records), suspectBatch, s.Left)]
 	note := &leases.TryNote{UpTo: batch[len(batch)-1].SequenceNumber}
 
 	for try := 1; ; try++ {
-		call, cancel := shard.withinLease()
-		err := s.begin(call, note)
+		call, cancel := shard.WithinLease()
+		err := s.Begin(call, note)
 		cancel()
 
 		if err == nil {
@@ -98,33 +99,33 @@ func (s *suspectShard) beginBatch(ctx context.Context, shard *shardLanes, record
 // tryAlone makes a try for the first record of a lane, which belongs to a batch that has ended a
 // worker. No other handler call runs in this process at the same time, so only this record can
 // cause a death.
-func (s *laneScheduler) tryAlone(l *lane, h *streams.Handler, d *delivery, suspect *suspectShard) (done bool, pause time.Duration) {
-	if pause := s.calls.enterAlone(); pause > 0 {
+func (s *Scheduler) tryAlone(l *lane, h *streams.Handler, d *delivery, suspect *Suspect) (done bool, pause time.Duration) {
+	if pause := s.Calls.EnterAlone(); pause > 0 {
 		return false, pause
 	}
-	defer s.calls.leaveAlone()
+	defer s.Calls.LeaveAlone()
 
 	sequence := d.record.SequenceNumber
 
 	deaths := suspect.note.Of(sequence, h.Name)
-	if deaths >= maxDeaths {
-		d.attempts, d.err, d.giveUp = deaths, errProcessEnded, true
+	if deaths >= MaxDeaths {
+		d.attempts, d.err, d.giveUp = deaths, ErrProcessEnded, true
 		return false, 0
 	}
 
-	ctx, cancel := l.shard.withinLease()
+	ctx, cancel := l.shard.WithinLease()
 	defer cancel()
 
 	// Stored before the call, because the call may end the process.
 	note := suspect.note.With(sequence, h.Name, deaths+1)
-	if err := suspect.begin(ctx, note); err != nil {
+	if err := suspect.Begin(ctx, note); err != nil {
 		return false, h.Retry.Base
 	}
 
 	done, pause = s.tryHandler(l, h, d)
 	// The call has returned, so the record did not end the process.
 	suspect.note = note.With(sequence, h.Name, 0)
-	suspect.ended(suspect.note)
+	suspect.Ended(suspect.note)
 
 	return done, pause
 }
@@ -138,3 +139,7 @@ func longestCall(handlers []streams.Handler) time.Duration {
 
 	return longest + callEnds
 }
+
+// ErrProcessEnded is the error of a record that became a dead letter because several processes
+// ended during calls for it.
+var ErrProcessEnded = errors.New("streams: the process ended during the call")

@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"

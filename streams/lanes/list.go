@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 // laneList is a list of ready lanes, in the order in which they became ready. A ready lane is in
 // two lists, and may be removed from the middle of both.

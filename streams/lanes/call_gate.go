@@ -1,17 +1,17 @@
-package poller
+package lanes
 
 import (
 	"sync"
 	"time"
 )
 
-// processCalls is the gate of all pollers of this process: a call that crashes ends the whole
+// ProcessCalls is the gate of all pollers of this process: a call that crashes ends the whole
 // process.
-var processCalls callGate
+var ProcessCalls Gate
 
-// callGate lets the handler calls of a process run at the same time, except for a call that is tried
+// Gate lets the handler calls of a process run at the same time, except for a call that is tried
 // alone.
-type callGate struct {
+type Gate struct {
 	mu      sync.Mutex
 	running int  // calls that enter has begun
 	alone   bool // a call is tried alone, or waits for the running calls to end
@@ -22,15 +22,15 @@ type callGate struct {
 }
 
 // expect notes how long a call may take.
-func (g *callGate) expect(longest time.Duration) {
+func (g *Gate) expect(longest time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
 	g.longest = max(g.longest, longest)
 }
 
-// enter begins a call that may run beside others. It waits while a call is tried alone.
-func (g *callGate) enter() {
+// Enter begins a call that may run beside others. It waits while a call is tried alone.
+func (g *Gate) Enter() {
 	for {
 		g.mu.Lock()
 		if !g.alone {
@@ -46,8 +46,8 @@ func (g *callGate) enter() {
 	}
 }
 
-// leave ends a call that was begun with enter.
-func (g *callGate) leave() {
+// Leave ends a call that was begun with enter.
+func (g *Gate) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
@@ -57,12 +57,12 @@ func (g *callGate) leave() {
 	}
 }
 
-// enterAlone begins a call that runs alone. It keeps other calls from beginning, and waits until
+// EnterAlone begins a call that runs alone. It keeps other calls from beginning, and waits until
 // the running calls have ended, at most as long as a call may take. It returns 0 if the call may
 // run now. Otherwise it returns the pause before the next try: another call is tried alone, or a
 // running call has not ended. In the second case no call is tried alone for as long as the other
 // calls have waited.
-func (g *callGate) enterAlone() (pause time.Duration) {
+func (g *Gate) EnterAlone() (pause time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
@@ -73,7 +73,7 @@ func (g *callGate) enterAlone() (pause time.Duration) {
 	}
 
 	if g.alone {
-		return alonePause
+		return AlonePause
 	}
 	// Set before the wait, so that no further call begins and running only falls.
 	g.alone = true
@@ -86,7 +86,7 @@ func (g *callGate) enterAlone() (pause time.Duration) {
 			g.alone, g.restUntil = false, time.Now().Add(atMost)
 			g.changed.notify()
 
-			return max(atMost, alonePause)
+			return max(atMost, AlonePause)
 		}
 		changed := g.changed.wait()
 		// Unlocked during the wait: leave needs the lock.
@@ -103,8 +103,8 @@ func (g *callGate) enterAlone() (pause time.Duration) {
 	return 0
 }
 
-// leaveAlone ends a call that was begun with enterAlone.
-func (g *callGate) leaveAlone() {
+// LeaveAlone ends a call that was begun with enterAlone.
+func (g *Gate) LeaveAlone() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
@@ -112,8 +112,8 @@ func (g *callGate) leaveAlone() {
 	g.changed.notify()
 }
 
-// isAlone reports whether a call is tried alone, or is about to be.
-func (g *callGate) isAlone() bool {
+// IsAlone reports whether a call is tried alone, or is about to be.
+func (g *Gate) IsAlone() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 

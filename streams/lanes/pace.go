@@ -1,4 +1,4 @@
-package poller
+package lanes
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ const (
 var errLeftBehind = errors.New("the handler is slower than the others")
 
 // handlerPace is how far one handler has come with the records of a shard. It is guarded by
-// laneScheduler.mu.
+// Scheduler.mu.
 type handlerPace struct {
 	pending int       // records that the handler was given and has not finished
 	parking int       // the part of pending that is on its way to the retry queue as surplus
@@ -32,15 +32,15 @@ type handlerPace struct {
 	ready   laneList  // the handler's lanes of the shard that may run
 }
 
-// checkPace decides which handlers are left behind. A handler is left behind when the shard's
+// CheckPace decides which handlers are left behind. A handler is left behind when the shard's
 // reader has waited for it over the whole of Config.holdBack, while another handler had little to
-// do. The worker of the shard calls checkPace every second or more often.
-func (s *shardLanes) checkPace(now time.Time) {
-	waited := s.window.readerWaited()
-	_, unfinished := s.window.oldest()
+// do. The worker of the shard calls CheckPace every second or more often.
+func (s *Shard) CheckPace(now time.Time) {
+	waited := s.Window.readerWaited()
+	_, unfinished := s.Window.Oldest()
 
-	s.scheduler.mu.Lock()
-	defer s.scheduler.mu.Unlock()
+	s.Scheduler.mu.Lock()
+	defer s.Scheduler.mu.Unlock()
 
 	if s.stopped {
 		return
@@ -52,7 +52,7 @@ func (s *shardLanes) checkPace(now time.Time) {
 		change := waited && s.holdsOthersBack(h, unfinished)
 		if p.behind {
 			// Half of the limit, so that a handler near the limit does not switch back and forth.
-			change = !waited && p.pending <= s.scheduler.cfg.maxPending/surplusPart/2
+			change = !waited && p.pending <= s.Scheduler.Cfg.MaxPending/surplusPart/2
 		}
 
 		switch {
@@ -60,7 +60,7 @@ func (s *shardLanes) checkPace(now time.Time) {
 			p.since = time.Time{}
 		case p.since.IsZero():
 			p.since = now
-		case now.Sub(p.since) >= s.scheduler.cfg.holdBack:
+		case now.Sub(p.since) >= s.Scheduler.Cfg.HoldBack:
 			s.setBehind(h, !p.behind)
 			s.notePace(h)
 		}
@@ -69,30 +69,30 @@ func (s *shardLanes) checkPace(now time.Time) {
 	// hasSurplus also depends on the memory and on the shard's end. Their changes start no lanes,
 	// so checkPace does.
 	for h := range s.pace {
-		s.scheduler.startReady(h)
+		s.Scheduler.startReady(h)
 	}
 }
 
 // setBehind notes whether the handler is left behind. The caller holds scheduler.mu.
-func (s *shardLanes) setBehind(handler int, behind bool) {
+func (s *Shard) setBehind(handler int, behind bool) {
 	p := &s.pace[handler]
 	if p.since = (time.Time{}); p.behind == behind {
 		return
 	}
 	p.behind = behind
 
-	lanes := &s.scheduler.handlers[handler]
+	lanes := &s.Scheduler.handlers[handler]
 	if behind {
 		lanes.behind = append(lanes.behind, s)
 	} else {
-		lanes.behind = slices.DeleteFunc(lanes.behind, func(other *shardLanes) bool { return other == s })
+		lanes.behind = slices.DeleteFunc(lanes.behind, func(other *Shard) bool { return other == s })
 	}
 }
 
 // notePace logs that the handler was left behind or has caught up. The caller holds
 // scheduler.mu.
-func (s *shardLanes) notePace(handler int) {
-	log := s.scheduler.cfg.Log.With("handler", s.scheduler.cfg.Handlers[handler].Name, "shard", s.lease.Lease.Shard)
+func (s *Shard) notePace(handler int) {
+	log := s.Scheduler.Cfg.Log.With("handler", s.Scheduler.Cfg.Handlers[handler].Name, "shard", s.lease.Lease.Shard)
 
 	if s.pace[handler].behind {
 		log.Warn("the handler is slower than the others; its surplus waits in the retry queue")
@@ -103,7 +103,7 @@ func (s *shardLanes) notePace(handler int) {
 
 // holdsOthersBack reports whether most of the shard's unfinished records wait for the handler,
 // while another handler has few. The caller holds scheduler.mu.
-func (s *shardLanes) holdsOthersBack(handler, unfinished int) bool {
+func (s *Shard) holdsOthersBack(handler, unfinished int) bool {
 	if 2*s.pace[handler].pending < unfinished {
 		return false
 	}
@@ -120,20 +120,20 @@ func (s *shardLanes) holdsOthersBack(handler, unfinished int) bool {
 // hasSurplus reports whether a record of the handler should move to the retry queue. The handler
 // must be left behind, and have more records than it may keep. If the shard's children wait for the
 // records, or the memory is used up, it may keep none. The caller holds scheduler.mu.
-func (s *shardLanes) hasSurplus(handler int) bool {
+func (s *Shard) hasSurplus(handler int) bool {
 	p := s.pace[handler]
 	if !p.behind {
 		return false
 	}
 
-	return p.pending-p.parking > s.scheduler.cfg.maxPending/surplusPart || s.window.ends.Load() || !s.window.memory.hasRoom()
+	return p.pending-p.parking > s.Scheduler.Cfg.MaxPending/surplusPart || s.Window.ends.Load() || !s.Window.memory.hasRoom()
 }
 
 // nextToPark removes the first ready lane of a shard with a surplus of the handler, and takes a
 // parking place for it. It returns nil if there is no such lane or no place. It is called for every
 // step, so it looks only at the shards for which the handler is left behind: usually none. The
 // caller holds mu.
-func (s *laneScheduler) nextToPark(handler int) *lane {
+func (s *Scheduler) nextToPark(handler int) *lane {
 	lanes := &s.handlers[handler]
 	if lanes.parking >= parkingPlaces {
 		return nil
