@@ -102,6 +102,7 @@ func (o *orders) edit(p *program) {
 // every state of the order.
 func repeatEdit(p *program) {
 	o := &p.orders
+
 	known := slices.DeleteFunc(slices.Clone(o.content.edits), func(e edit) bool { return e.forgotten })
 	if len(known) == 0 {
 		return
