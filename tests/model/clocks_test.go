@@ -101,7 +101,7 @@ func (p *program) passBy(moment time.Time) {
 	}
 }
 
-// habits are how often, in percent, something comes that nobody may rely on: some programs never see it, and
+// habits are how often, in percent, something comes that no caller may rely on: some programs never see it, and
 // some always.
 type habits struct {
 	sweeps  int // when it is a sweep's turn
