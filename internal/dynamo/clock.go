@@ -34,6 +34,8 @@ type Clock struct {
 	asked  bool          // Learn has made its call
 	heard  bool          // the bounds are set
 	lo, hi time.Duration // bounds of how far the local clock is ahead
+	// When the newest answer came, by the local clock, and by the monotonic one.
+	local, elapsed time.Time
 }
 
 // LocalNow returns the time of the machine's clock without its monotonic reading, for Hear.
@@ -93,6 +95,7 @@ func (c *Clock) note(began, ended, date time.Time) {
 		lo, hi = max(lo, c.lo), min(hi, c.hi)
 	}
 	c.heard, c.lo, c.hi = true, lo, hi
+	c.local, c.elapsed = ended, time.Now()
 }
 
 // dateOf returns the Date of the answer in err.
@@ -108,8 +111,9 @@ func dateOf(err error) (time.Time, bool) {
 
 // Learn makes sure that the clock has heard the service before a time is used in a write that cannot
 // be taken back. If no answer has stated the time so far, it calls read, which makes one cheap call and
-// passes its answer to Hear. An endpoint that states no time is asked once, and is then believed to
-// agree with the local clock.
+// passes its answer to Hear. It does so again if the local clock was set since the newest answer, or the
+// machine has slept. An endpoint that states no time is asked once, and is then believed to agree with the
+// local clock.
 func (c *Clock) Learn(ctx context.Context, read func(context.Context) error) error {
 	if c.learned() {
 		return nil
@@ -130,7 +134,27 @@ func (c *Clock) learned() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	return c.asked || c.heard
+	if c.heard {
+		return !c.wasSet()
+	}
+
+	return c.asked
+}
+
+// wasSet reports whether the local clock and the monotonic one disagree about how long ago the newest answer
+// came. A clock without a monotonic reading is a test's.
+func (c *Clock) wasSet() bool {
+	now := time.Now()
+	if c.Local != nil {
+		now = c.Local()
+	}
+
+	wall := now.Round(0)
+	if wall == now {
+		return false
+	}
+
+	return (wall.Sub(c.local) - time.Since(c.elapsed)).Abs() > datePrecision
 }
 
 // Ahead returns how far the local clock is ahead of the service's: 0 if they may agree, negative if it

@@ -155,6 +155,7 @@ func (c *claims) do(p *program, k *claimed, how ending) {
 			knows = ears.open(m)
 			result, replayed, err = m.kept[retention].Do(ctx, k.name, []byte("payload"), work(cut))
 			ears.listen(m, era, err)
+
 			if knows = knows && era == m.era.Load(); err != nil && !knows {
 				unheard = true
 				k.mayBeLost = k.mayBeLost || k.endsWithin(mostOff+time.Hour, p.store.clock.Now())

@@ -56,6 +56,7 @@ func (p *program) hear(m *machine) {
 	_, _, err := m.actions.Get(ctx, p.actions.all[0].id)
 	_, _, err1 := m.ledger.Account(ctx, p.money.world().id)
 	_, _, err2 := m.stock.Level(ctx, p.stock.levels[0].SKU)
+
 	_, err3 := m.payments.Get(ctx, "none")
 	if errors.Is(err3, payments.ErrUnknownPayment) {
 		err3 = nil
@@ -100,7 +101,7 @@ func (p *program) passBy(moment time.Time) {
 	}
 }
 
-// habits are how often, in percent, something comes that nobody may rely on: some programs never see it, and
+// habits are how often, in percent, something comes that no caller may rely on: some programs never see it, and
 // some always.
 type habits struct {
 	sweeps  int // when it is a sweep's turn

@@ -53,20 +53,20 @@ func (c *content) order(id transitions.OrderID) transitions.NewOrder {
 	return transitions.NewOrder{ID: id, Items: c.lines, Total: transitions.Money{Amount: c.total, Currency: currency}}
 }
 
-// editOrder edits the content once or twice, or more often than an order remembers.
+// editOrder edits the content under one configuration, once or twice, or more often than others remember.
 func editOrder(p *program) {
+	i := p.configuration()
 	for range 1 + p.roll(p.orders.edits) {
-		p.orders.edit(p)
+		p.orders.edit(p, i)
 	}
 }
 
 // edit edits the content, if the order's state allows it.
-func (o *orders) edit(p *program) {
+func (o *orders) edit(p *program, i int) {
 	e := edit{
 		id: transitions.RequestID(p.id("edit", len(p.log))), kind: kind(p.roll(int(kinds))), text: fmt.Sprint("text ", p.roll(100)),
 		line: transitions.Item{SKU: []string{"first", "second", "third"}[p.roll(3)], Quantity: 1 + p.dice.Int64N(3), Price: p.dice.Int64N(500)},
 	}
-	i := p.configuration()
 	c := configurations[i]
 
 	var seen *int64
@@ -102,6 +102,7 @@ func (o *orders) edit(p *program) {
 // every state of the order.
 func repeatEdit(p *program) {
 	o := &p.orders
+
 	known := slices.DeleteFunc(slices.Clone(o.content.edits), func(e edit) bool { return e.forgotten })
 	if len(known) == 0 {
 		return

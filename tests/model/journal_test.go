@@ -157,6 +157,7 @@ func (p *program) journaling() int {
 func closeJournal(p *program) {
 	o := &p.orders
 	readStream(p)
+
 	if hasEarlierLife(o.get(p)) {
 		p.counts.add("an earlier life")
 		return
@@ -164,6 +165,7 @@ func closeJournal(p *program) {
 
 	for range len(o.made) + 1 {
 		var wrote bool
+
 		err := p.call("close the journal", func(ctx context.Context, m *machine) (err error) {
 			wrote, err = m.with(p, p.journaling()).CloseJournal(ctx, o.journal.image)
 			return err

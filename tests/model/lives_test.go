@@ -54,6 +54,7 @@ type snapshot struct {
 func restoreOrder(p *program) {
 	o := &p.orders
 	readStream(p)
+
 	if slices.ContainsFunc(o.made, func(m made) bool { return m.row != stored }) {
 		o.restoreNothing(p)
 		return
@@ -65,6 +66,7 @@ func restoreOrder(p *program) {
 	}
 
 	o.takeBack(p)
+
 	i := p.journaling()
 	_, err := p.callOrders("restore", i, nil, func(ctx context.Context, orders *transitions.Orders) error {
 		_, err := orders.Restore(ctx, o.id, true)
@@ -88,6 +90,7 @@ func (o *orders) takeBack(p *program) {
 	earlier := slices.DeleteFunc(slices.Clone(o.earlier), func(s snapshot) bool { return s.at == o.at() })
 	if len(earlier) == 0 || p.chance(50) {
 		p.counts.add("lost order")
+
 		_, err := p.store.db.DeleteItem(p.t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(orderTable), Key: o.key()})
 		if err != nil {
 			p.fail("delete %s: %v", o.id, err)
@@ -99,6 +102,7 @@ func (o *orders) takeBack(p *program) {
 	}
 
 	p.counts.add("order taken back")
+
 	s := earlier[p.roll(len(earlier))]
 	_, err := p.store.db.PutItem(p.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(orderTable), Item: s.image})
 	if err != nil {

@@ -1,14 +1,16 @@
 // Package model plays random programs of claims, actions, transfers, holds, payments,
-// reservations and transitions against one store and one plain model. Callers crash before
+// reservations and orders against one store and one plain model. operations_test.go lists what a program
+// does; each subject has a file, which says what must be true after a step. Callers crash before
 // or after their writes are made, answers are lost, work is cut off or loses its lease, the callers'
-// clocks are hours off, sweeps come or not, expired items are deleted, and the definition of orders and
-// the configuration change from call to call. Every answer, and in the end every balance, count, state
+// clocks are hours off and are set, sweeps and the reader of the stream come or not, expired items are
+// deleted, orders are renewed, lost and restored, and the definition of orders and the configuration
+// change from call to call. Every answer, and in the end every balance, count, state
 // and history, must be as the model says, and the ledger must prove itself.
 //
-// A program is chosen by its seed alone. A failure names the seed and the last steps;
-// repeat it with
+// A program is chosen by its seed. A failure names the seed and the last steps;
+// repeat it, with more of its lines, with
 //
-//	go test ./tests/model -args -seed SEED -steps 200
+//	go test ./tests/model -args -seed SEED -steps 200 -tail 1000
 package model
 
 import (

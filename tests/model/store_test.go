@@ -92,7 +92,7 @@ func (s *store) slot(t *testing.T, slot int) *callers {
 	return c
 }
 
-// restart starts the processes of the machines anew.
+// restart gives the machines new processes, which have heard nothing.
 func (c *callers) restart(t *testing.T) {
 	t.Helper()
 

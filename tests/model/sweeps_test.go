@@ -11,6 +11,7 @@ import (
 // reconcile asks the far side what became of the work under a key, for the program that plays.
 func (c *callers) reconcile(_ context.Context, r once.Record) (once.Resolution, error) {
 	p := c.playing
+
 	i := slices.IndexFunc(p.claims.keys, func(k claimed) bool { return k.name == r.Key })
 	if i < 0 {
 		return once.Resolution{}, nil // of another program, or of a transaction
