@@ -184,7 +184,7 @@ func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transa
 	}
 
 	// Every attempt begins the same life.
-	n.Incarnation = cmp.Or(n.Incarnation, NewIncarnation(o.clock.Now()))
+	n.Incarnation = cmp.Or(n.Incarnation, o.NewIncarnation())
 
 	return o.run(ctx, &placing{orders: o, order: n, with: with, refusal: n.fits(o.def), call: newCallID()}, sight{id: n.ID})
 }

@@ -34,6 +34,9 @@ func NewIncarnation(at time.Time) Incarnation {
 	return Incarnation(lifeEncoding.EncodeToString(id[:]))
 }
 
+// NewIncarnation is the function of that name with the time of the service, as far as it is known.
+func (o *Orders) NewIncarnation() Incarnation { return NewIncarnation(o.clock.Now()) }
+
 // validate returns an ErrInvalidRequest if i is not of the form that NewIncarnation returns.
 func (i Incarnation) validate() error {
 	if len(i) != 13 || i.Began().IsZero() {

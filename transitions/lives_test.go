@@ -3,6 +3,7 @@ package transitions_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -128,5 +129,26 @@ func TestARenewedOrderGoesOn(t *testing.T) {
 
 	if back.PlacedLifeID() != lost.LifeID() || len(back.LifeIDs()) != 17 {
 		t.Errorf("after 20 lives the first one is %s: %q", back.PlacedLifeID(), back.LifeIDs())
+	}
+}
+
+// TestALifeNeverSortsBeforeTheOneItContinues: the clock of the machine that renews an order is behind the one
+// that has placed it.
+func TestALifeNeverSortsBeforeTheOneItContinues(t *testing.T) {
+	s := newOrders(t)
+	s.place(t, "o-1")
+	before := s.life(t, "o-1")
+
+	for range 3 {
+		s.reconfigure(shop.Journal(s.mode), func(c *transitions.Config) {
+			c.Now = func() time.Time { return before.Began().Add(-time.Hour) }
+		})
+		s.renew(t, "o-1")
+
+		after := s.life(t, "o-1")
+		if after <= before {
+			t.Fatalf("the life %s follows %s", after, before)
+		}
+		before = after
 	}
 }

@@ -3,6 +3,7 @@ package transitions
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"ratchet/internal/dynamo"
 )
@@ -17,7 +18,13 @@ import (
 // was renewed since, and ErrUnknownOrder if it is gone. It changes neither state nor transitionId, so
 // no reaction follows.
 func (o *Orders) Renew(ctx context.Context, order *Order) (bool, error) {
-	renewed := order.life().renewed(NewIncarnation(o.clock.Now()), order.TransitionID)
+	// The newest life of an order that is lost is the one whose name sorts last (see Restore), also if this
+	// machine's clock is behind the one that named the life before.
+	now, earliest := o.clock.Now(), order.Incarnation.Began().Add(time.Millisecond)
+	if now.Before(earliest) {
+		now = earliest
+	}
+	renewed := order.life().renewed(NewIncarnation(now), order.TransitionID)
 
 	u := dynamo.NewUpdate(o.cfg.Table, orderKey(order.ID)).
 		SetValue(incarnationAttribute, dynamo.S(string(renewed.incarnation))).

@@ -187,7 +187,8 @@ func (o *Orders) writeLost(ctx context.Context, order *Order, last Row, upTo Tra
 		return false, fmt.Errorf("close the journal of order %s: %w", order.ID, &JournalError{At: next.ID, What: fmt.Sprintf("it follows transition %d, but the row before it is %d", upTo, last.ID)})
 	}
 
-	row := transitionRow(order.life(), Transition{ID: upTo, Event: Lost, From: last.To, To: next.From, At: o.clock.Now()})
+	// In the life in which the lost transitions were made, where readers look for their rows.
+	row := transitionRow(life{id: order.ID, incarnation: order.LifeAt(upTo)}, Transition{ID: upTo, Event: Lost, From: last.To, To: next.From, At: o.clock.Now()})
 	row["previousId"] = dynamo.N(int64(last.ID))
 	row["definitionVersion"] = dynamo.N(0) // not known
 	row["lost"] = dynamo.Bool(true)

@@ -96,7 +96,7 @@ func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.
 
 	// The reservation has the name of the life that begins here, so no earlier order with the id has one
 	// of that name. If the order exists, nothing is reserved, and acceptPlaced reserves for its life.
-	n.Incarnation = transitions.NewIncarnation(time.Now())
+	n.Incarnation = s.cfg.Orders.NewIncarnation()
 
 	reserve, err := s.cfg.Stock.ReserveIn(n.ID.Life(n.Incarnation), lines, time.Time{})
 	if err != nil {

@@ -60,11 +60,6 @@ func restoreOrder(p *program) {
 		return
 	}
 
-	if hasEarlyName(o.get(p)) {
-		p.counts.add("an early name")
-		return
-	}
-
 	o.takeBack(p)
 
 	i := p.journaling()
