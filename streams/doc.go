@@ -1,4 +1,4 @@
-// Package streams has what handlers of DynamoDB Streams hold: [Record], [Handler], [Retry], [Events] and
+// package streams has what handlers of DynamoDB Streams hold: [Record], [Handler], [Retry], [Events] and
 // the errors that steer retries. It is for Go what the Kinesis Client Library with its DynamoDB Streams
 // adapter is for Java. The package does not interpret the items.
 //
@@ -39,8 +39,12 @@
 //	lambda       the handlers behind an event source mapping
 //	status       how far a stream has been handled
 //	replay       records again: from the stream (Replay) or from the table (Rebuild)
+//	redelivery   the retry queues: their leases, and the calls for what waits
+//	shards       one shard under its lease: reading, checkpoints, children
+//	lanes        handlers in order for each item, in parallel across items
 //	lineage      the shards of a stream, their parents and children, and their first leases
 //	retryqueue   records that wait: one row for each item, its parts, and what operators do with them
+//	holders      what workers do with leases: heartbeats, the plan, the work under them
 //	leases       who works on what, fenced by epochs
 //	deadletters  records that handlers gave up on
 //	calls        one call of a handler: filter, time-out, panic, batch, pauses

@@ -10,10 +10,8 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/leases"
+	"ratchet/streams/store"
 )
-
-// FinalWriteBackoff is the pause between tries of a lease's last write.
-var FinalWriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
 
 // Work is the work under one lease, of a shard or of a retry queue: it keeps the lease while
 // records are read and handlers run, and gives it back at the end.
@@ -183,6 +181,6 @@ func (w *Work) giveBack(last leases.Progress) bool {
 		}
 
 		w.Fault("UpdateItem", w.Shard, err)
-		FinalWriteBackoff.Wait(ctx, try)
+		store.WriteBackoff.Wait(ctx, try)
 	}
 }

@@ -39,7 +39,7 @@ func (m *Memory) release(bytes int64) {
 	m.changed.notify()
 }
 
-// WaitForRoom waits until less than the limit is used or exempt returns true. It calls exempt again
+// waitForRoom waits until less than the limit is used or exempt returns true. It calls exempt again
 // after every release. It returns ctx.Err() if ctx ends first.
 func (m *Memory) waitForRoom(ctx context.Context, exempt func() bool) error {
 	for {
@@ -69,7 +69,7 @@ func (m *Memory) waitForRoom(ctx context.Context, exempt func() bool) error {
 // owner's lock held.
 type notifier struct{ changed chan struct{} }
 
-// Wait returns a channel that the next notify closes.
+// wait returns a channel that the next notify closes.
 func (n *notifier) wait() <-chan struct{} {
 	if n.changed == nil {
 		n.changed = make(chan struct{})

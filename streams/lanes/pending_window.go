@@ -58,7 +58,7 @@ func NewWindow(maxPending, maxLen int, memory *Memory) *Window {
 // slot returns the slot with the number, which only grows.
 func (w *Window) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slots))] }
 
-// Add appends records. The field unfinished of a record is the number of handlers that have to
+// add appends records. The field unfinished of a record is the number of handlers that have to
 // finish it.
 func (w *Window) add(records []*Pending) {
 	w.mu.Lock()

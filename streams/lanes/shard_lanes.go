@@ -141,7 +141,7 @@ func (s *Shard) push(handler int, key string, d *delivery) {
 // Item is the lane's item as the retry queue knows it.
 func (l *lane) waitingItem() Item { return Item{l.handler, store.HashOf(l.key)} }
 
-// Ended reports whether the lane's first record must not be begun any more. The
+// ended reports whether the lane's first record must not be begun any more. The
 // caller holds scheduler.mu.
 func (s *Shard) ended(l *lane) bool {
 	return s.dropped || (s.stopped && l.head.record.slot > s.newestBegun)

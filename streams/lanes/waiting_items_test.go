@@ -21,7 +21,7 @@ import (
 
 const arn = "arn:aws:dynamodb:eu-central-1:000000000000:table/orders/stream/1"
 
-// Retries returns a retry queue on an engine of its own, and the transport of its client.
+// retries returns a retry queue on an engine of its own, and the transport of its client.
 func retries(t *testing.T) (*retryqueue.Table, *embeddedtest.Transport) {
 	t.Helper()
 

@@ -14,7 +14,9 @@ import (
 	"ratchet/streams/deadletters"
 	"ratchet/streams/lanes"
 	"ratchet/streams/lineage"
+	"ratchet/streams/redelivery"
 	"ratchet/streams/retryqueue"
+	"ratchet/streams/shards"
 	"ratchet/streams/store"
 )
 
@@ -84,7 +86,7 @@ type Config struct {
 
 	// pageSize is the largest page to ask for, 1 to 1000. Default: 1000.
 	pageSize int
-	// MaxPending is how many unfinished records of one shard may be in memory, maxPendingBytes how
+	// maxPending is how many unfinished records of one shard may be in memory, maxPendingBytes how
 	// many bytes of unfinished records of all shards together. A reader pauses at either limit. A
 	// page may exceed the limits, and a shard without unfinished records may always read a page.
 	// Defaults: 2000 and 64 MiB.
@@ -97,24 +99,24 @@ type Config struct {
 	// looked up at the end of their parents; this listing finds what that lookup
 	// missed. Default: 60 s.
 	discoverEvery time.Duration
-	// ParkAfter is how long a record that fails stays in the memory of its shard's
+	// parkAfter is how long a record that fails stays in the memory of its shard's
 	// worker, where it holds the checkpoint back. After that it waits in the retry
 	// queue, which is part of the dead-letter table: its attempts survive restarts, the
 	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
 	parkAfter time.Duration
-	// HoldBack is how long a slow handler may hold back the others: while its records use up
+	// holdBack is how long a slow handler may hold back the others: while its records use up
 	// maxPending or maxPendingBytes, the shard's reader pauses. After that time the handler's
 	// surplus waits in the retry queue, at two writes for each record, until the handler keeps up
 	// again. Default: 30 s.
 	holdBack time.Duration
 	// handlerTimeout is how long one handler call may take. Default: 30 s.
 	handlerTimeout time.Duration
-	// LateAfter is the age above which Record.Late is set. Default: 1 min.
+	// lateAfter is the age above which Record.Late is set. Default: 1 min.
 	lateAfter time.Duration
 	// lineage.Horizon is how long the service keeps a record; 24 h, except in tests.
 	horizon time.Duration
 	clock   *dynamo.Clock
-	// Calls limits the handler Calls of the process. All its pollers share it, except in tests in
+	// calls limits the handler Calls of the process. All its pollers share it, except in tests in
 	// which a poller stands for a process.
 	calls *lanes.Gate
 }
@@ -241,22 +243,22 @@ func (c *Config) lineage() *lineage.Config {
 }
 
 // shards returns the part of the configuration for the work on Shards.
-func (c *Config) shards() *shardConfig {
-	return &shardConfig{
+func (c *Config) shards() *shards.Config {
+	return &shards.Config{
 		Config:          *c.lineage(),
 		Owner:           c.Owner,
 		Group:           c.Group,
 		PollActive:      c.PollActive,
 		PollIdle:        c.PollIdle,
 		DrainTimeout:    c.DrainTimeout,
-		pageSize:        c.pageSize,
-		maxPending:      c.maxPending,
-		checkpointEvery: c.checkpointEvery,
+		PageSize:        c.pageSize,
+		MaxPending:      c.maxPending,
+		CheckpointEvery: c.checkpointEvery,
 	}
 }
 
 // newScheduler returns the lanes and the retry queues of all shards.
-func (c *Config) newScheduler() (*lanes.Scheduler, *retryQueues) {
+func (c *Config) newScheduler() (*lanes.Scheduler, *redelivery.Queues) {
 	table := &retryqueue.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Scope: store.GroupKey(c.Group, c.tableName()), Clock: c.clock}
 
 	scheduler := lanes.NewScheduler(&lanes.Config{
@@ -276,7 +278,7 @@ func (c *Config) newScheduler() (*lanes.Scheduler, *retryQueues) {
 		LateAfter:   c.lateAfter,
 	})
 
-	queues := newRetryQueues(&queueConfig{
+	queues := redelivery.NewQueues(&redelivery.Config{
 		DynamoDB:        c.DynamoDB,
 		StreamARN:       c.StreamARN,
 		LeaseTable:      c.LeaseTable,
@@ -290,7 +292,7 @@ func (c *Config) newScheduler() (*lanes.Scheduler, *retryQueues) {
 		DrainTimeout:    c.DrainTimeout,
 		Events:          c.Events,
 		Log:             c.Log,
-		clock:           c.clock,
+		Clock:           c.clock,
 	}, table, scheduler)
 
 	return scheduler, queues

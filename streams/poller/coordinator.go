@@ -13,6 +13,7 @@ import (
 	"ratchet/streams/holders"
 	"ratchet/streams/leases"
 	"ratchet/streams/lineage"
+	"ratchet/streams/shards"
 	"ratchet/streams/store"
 )
 
@@ -28,7 +29,7 @@ const (
 
 // coordinator is this worker's part in reading one stream. It watches the leases,
 // takes the leases that are due, hands over the leases that others ask for, and runs a
-// shardWorker for each lease that it holds.
+// shards.Worker for each lease that it holds.
 type coordinator struct {
 	poller       *Poller
 	cfg          *Config
@@ -42,7 +43,7 @@ type coordinator struct {
 	check chan struct{} // a value makes watch read the leases at once
 
 	mu   sync.Mutex
-	held map[string]*shardWorker
+	held map[string]*shards.Worker
 }
 
 func (p *Poller) newCoordinator(arn string, start streams.Position) *coordinator {
@@ -60,7 +61,7 @@ func (p *Poller) newCoordinator(arn string, start streams.Position) *coordinator
 		scanInterval: interval,
 		sight:        sight{workers: holders.Workers{}},
 		check:        make(chan struct{}, 1),
-		held:         map[string]*shardWorker{},
+		held:         map[string]*shards.Worker{},
 	}
 	c.alive = holders.NewLiveness(table, p.cfg.Owner, p.cfg.LeaseDuration, func(err error) {
 		p.cfg.Events.Fault("UpdateItem", "", err)
@@ -71,16 +72,16 @@ func (p *Poller) newCoordinator(arn string, start streams.Position) *coordinator
 }
 
 // parts returns what the work on a shard shares with the rest of this worker.
-func (c *coordinator) parts() shardParts {
-	return shardParts{
-		cfg:        c.cfg.shards(),
-		stream:     c.stream,
-		discovery:  c.discovery,
-		table:      c.table,
-		scheduler:  c.poller.scheduler,
-		memory:     &c.poller.memory,
-		pausesRead: c.poller.queues.pausesRead,
-		noteChange: c.alive.NoteChange,
+func (c *coordinator) parts() shards.Parts {
+	return shards.Parts{
+		Cfg:        c.cfg.shards(),
+		Stream:     c.stream,
+		Discovery:  c.discovery,
+		Table:      c.table,
+		Scheduler:  c.poller.scheduler,
+		Memory:     &c.poller.memory,
+		PausesRead: c.poller.queues.PausesRead,
+		NoteChange: c.alive.NoteChange,
 	}
 }
 
@@ -133,7 +134,7 @@ func (c *coordinator) beat(ctx context.Context) (stop func()) {
 	}
 }
 
-// Begin stores the state of the stream and its first leases. It tries a few times,
+// begin stores the state of the stream and its first leases. It tries a few times,
 // except after errors that do not pass.
 func (c *coordinator) begin(ctx context.Context) error {
 	for try := 1; ; try++ {
@@ -199,9 +200,9 @@ func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, d
 				return err
 			}
 
-			w := newShardWorker(ctx, c.parts(), l, holders.HoldAlive(c.table, l, takenAt, c.alive, life))
+			w := shards.NewWorker(ctx, c.parts(), l, holders.HoldAlive(c.table, l, takenAt, c.alive, life))
 			c.add(w)
-			w.report(streams.LeaseTaken)
+			w.Report(streams.LeaseTaken)
 			// On g and not on takes: a shard's worker runs longer than this check, and run waits
 			// for g.
 			g.Go(func() error { return c.runWorker(w) })
@@ -215,26 +216,26 @@ func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, d
 
 // runWorker runs the worker of one shard. When it ends, the shard's children may be
 // due, so the leases are checked.
-func (c *coordinator) runWorker(w *shardWorker) error {
+func (c *coordinator) runWorker(w *shards.Worker) error {
 	defer c.checkSoon()
 	defer c.remove(w)
 
-	return w.run()
+	return w.Run()
 }
 
-func (c *coordinator) add(w *shardWorker) {
+func (c *coordinator) add(w *shards.Worker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	c.held[w.id] = w
+	c.held[w.Id] = w
 	c.poller.addWorker(w)
 }
 
-func (c *coordinator) remove(w *shardWorker) {
+func (c *coordinator) remove(w *shards.Worker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	delete(c.held, w.id)
+	delete(c.held, w.Id)
 	c.poller.removeWorker(w)
 }
 

@@ -152,7 +152,7 @@ func (w *testEnv) table() *leases.Table {
 	return &leases.Table{API: w.db, Table: leasesTable, Stream: w.arn}
 }
 
-// DeadLetters reads all dead letters of a handler.
+// deadLetters reads all dead letters of a handler.
 func (w *testEnv) deadLetters(handler string) []deadletters.Letter {
 	w.Helper()
 
@@ -261,7 +261,7 @@ func (w *testEnv) stopped(r *runningPoller) {
 	}
 }
 
-// Ended waits until Run has Ended by itself.
+// ended waits until Run has Ended by itself.
 func (w *testEnv) ended(r *runningPoller) {
 	w.Helper()
 
@@ -313,7 +313,7 @@ func keyAndVersion(r streams.Record) (string, int) {
 	return dynamo.Text(r.Keys, "id"), int(dynamo.Number(r.New, "version"))
 }
 
-// Count returns the number of calls.
+// count returns the number of calls.
 func (l *recorder) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

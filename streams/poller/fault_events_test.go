@@ -91,7 +91,7 @@ func TestALeaseOfARetryQueueThatCannotBeReleasedIsAFault(t *testing.T) {
 		f := &faultLog{}
 		transport, throughTransport := w.intercept()
 		p := w.start(w.config(newRecorder().handle, throughTransport, f.hook))
-		w.until("the queue is held", func() bool { return p.queues.queue("h") != nil })
+		w.until("the queue is held", func() bool { return p.queues.Queue("h") != nil })
 
 		transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem").
 			If(func(c *embeddedtest.Call) bool {

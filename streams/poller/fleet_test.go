@@ -66,7 +66,7 @@ func (s *quietStreams) GetRecords(_ context.Context, in *dynamodbstreams.GetReco
 	return &dynamodbstreams.GetRecordsOutput{NextShardIterator: in.ShardIterator}, nil
 }
 
-// Calls returns how often DescribeStream was called.
+// calls returns how often DescribeStream was called.
 func (s *quietStreams) calls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,7 +3,6 @@ package poller
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
-	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/lineage"
 	"ratchet/streams/store"
@@ -76,56 +74,6 @@ func TestAWorkerExpiresByTheBeginOfALook(t *testing.T) {
 		}
 		cancel()
 		_ = g.Wait()
-	})
-}
-
-// TestASuspectQueueIsForgiven: after the time in which each of its records was due, the deaths of
-// earlier holders do not count any more, neither here nor in the lease.
-func TestASuspectQueueIsForgiven(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		w := newTestEnv(t, 1)
-		cfg := w.config(newRecorder().handle).withDefaults()
-		_, queues := cfg.newScheduler()
-		ctx := t.Context()
-
-		if _, err := queues.leases.Insert(ctx, leases.Lease{Shard: "h", Epoch: 1}); err != nil {
-			t.Fatal(err)
-		}
-
-		var lease leases.Lease
-		for holder := range leases.SuspectAfter + 1 {
-			leases, _, err := queues.leases.Read(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			if lease, _, err = queues.leases.Take(ctx, leases[0], strconv.Itoa(holder)); err != nil {
-				t.Fatal(err)
-			}
-		}
-
-		for _, held := range []time.Duration{0, cfg.Handlers[0].Retry.Max + lanes.SuspectQueueFor + time.Second} {
-			q := newRetryQueue(ctx, queues, lease, time.Now().Add(-held))
-			q.check(time.Now())
-
-			if forgiven := held > 0; q.suspect.Load() == forgiven || q.toStore().ForgetDeaths != forgiven {
-				t.Errorf("held for %v: suspect %t", held, q.suspect.Load())
-			}
-
-			if err := q.WriteProgress(ctx); err != nil {
-				t.Fatal(err)
-			}
-
-			leases, _, err := queues.leases.Read(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			if forgiven := held > 0; (leases[0].Deaths == 0) != forgiven {
-				t.Errorf("held for %v: %d deaths stored", held, leases[0].Deaths)
-			}
-			lease = leases[0]
-		}
 	})
 }
 

@@ -229,7 +229,7 @@ func (c *coordinator) compareHeld(began time.Time) {
 
 	for _, lease := range c.sight.leases {
 		if parent := c.held[lease.Parent]; parent != nil {
-			parent.reader.childKnown.Store(true)
+			parent.Reader.ChildKnown.Store(true)
 		}
 	}
 }

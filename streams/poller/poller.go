@@ -11,6 +11,8 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/lanes"
+	"ratchet/streams/redelivery"
+	"ratchet/streams/shards"
 )
 
 // Poller reads a stream and hands its records to handlers, together with the other
@@ -18,12 +20,12 @@ import (
 type Poller struct {
 	cfg       Config
 	scheduler *lanes.Scheduler
-	queues    *retryQueues
+	queues    *redelivery.Queues
 	memory    lanes.Memory
 
 	log    worker.LogThrottle
 	mu     sync.Mutex
-	held   map[*shardWorker]struct{}
+	held   map[*shards.Worker]struct{}
 	health error
 }
 
@@ -35,7 +37,7 @@ func New(cfg Config) (*Poller, error) {
 
 	p := &Poller{
 		cfg:  cfg.withDefaults(),
-		held: map[*shardWorker]struct{}{},
+		held: map[*shards.Worker]struct{}{},
 	}
 	p.health = errNotStarted
 	p.memory.Limit = p.cfg.maxPendingBytes
@@ -67,7 +69,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		return nil
 	})
 	// On done and not on gctx: the queues end when the stream has been read to its end.
-	g.Go(func() error { return p.queues.run(done) })
+	g.Go(func() error { return p.queues.Run(done) })
 	g.Go(func() error {
 		defer finish()
 
@@ -77,7 +79,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 		err := p.readStream(gctx, p.cfg.StreamARN, p.cfg.Start)
 		// The stream has ended only when none of its records waits in the retry queue.
-		if errors.Is(err, streams.ErrStreamEnded) && !p.queues.waitUntilEmpty(gctx) {
+		if errors.Is(err, streams.ErrStreamEnded) && !p.queues.WaitUntilEmpty(gctx) {
 			return nil
 		}
 
@@ -108,20 +110,20 @@ func (p *Poller) forwardHints(ctx context.Context) {
 
 		p.mu.Lock()
 		for w := range p.held {
-			w.wake()
+			w.Wake()
 		}
 		p.mu.Unlock()
 	}
 }
 
-func (p *Poller) addWorker(w *shardWorker) {
+func (p *Poller) addWorker(w *shards.Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
 	p.held[w] = struct{}{}
 }
 
-func (p *Poller) removeWorker(w *shardWorker) {
+func (p *Poller) removeWorker(w *shards.Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -154,7 +156,7 @@ func (p *Poller) Lags() []streams.Lag {
 	now := time.Now()
 	lags := make([]streams.Lag, 0, len(p.held))
 	for w := range p.held {
-		lags = append(lags, w.reader.lag(now))
+		lags = append(lags, w.Reader.Lag(now))
 	}
 
 	return lags

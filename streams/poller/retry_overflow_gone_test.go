@@ -1,7 +1,6 @@
 package poller
 
 import (
-	"context"
 	"errors"
 	"strconv"
 	"testing"
@@ -12,8 +11,6 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
-	"ratchet/streams/holders"
-	"ratchet/streams/leases"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
 )
@@ -152,36 +149,4 @@ func TestRecordsWhoseRowsAreGoneAreADeclaredGap(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestAMoveThatIsRefusedIsNotRepeatedAtOnce: the pauses between the tries grow.
-func TestAMoveThatIsRefusedIsNotRepeatedAtOnce(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		w := newTestEnv(t, 1)
-		row := w.storeOverflow(2, 1)
-
-		transport, throughTransport := w.intercept()
-		transport.Inject(refusedTransactions)
-
-		cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
-		_, queues := cfg.newScheduler()
-		q := &retryQueue{queues: queues, h: &cfg.Handlers[0], Work: heldForAnHour()}
-		item := &queuedItem{queue: q, hash: row.Hash}
-
-		for range 8 {
-			if _, err := item.try(context.Background(), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-
-		next, err := item.try(context.Background(), nil)
-		if err != nil || time.Until(next) < time.Second {
-			t.Errorf("the next try is in %v, %v", time.Until(next), err)
-		}
-	})
-}
-
-// heldForAnHour is the work of a queue whose lease is held.
-func heldForAnHour() holders.Work {
-	return holders.Work{Lease: holders.Hold(nil, leases.Lease{Epoch: 1}, time.Now(), time.Hour)}
 }

@@ -48,35 +48,6 @@ func (w *testEnv) storeOverflow(beside, keep int) retryqueue.Row {
 // refusedTransactions are in each other's way.
 var refusedTransactions = embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: awsError("TransactionCanceledException")}
 
-// TestTheRowOfAnItemIsNotEmptiedWhileRecordsWaitBesideIt: moving them fails because another write is
-// in the way. Without records the row, and with it those beside it, would be forgotten.
-func TestTheRowOfAnItemIsNotEmptiedWhileRecordsWaitBesideIt(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		w := newTestEnv(t, 1)
-		row := w.storeOverflow(2, 1)
-
-		transport, throughTransport := w.intercept()
-		transport.Inject(refusedTransactions)
-
-		l := newRecorder()
-		cfg := w.config(l.handle, throughTransport).withDefaults()
-		_, queues := cfg.newScheduler()
-		q := &retryQueue{queues: queues, h: &cfg.Handlers[0], Work: heldForAnHour()}
-		item := &queuedItem{queue: q, hash: row.Hash}
-
-		if next, err := item.try(t.Context(), nil); err != nil || next.IsZero() || l.count() != 0 {
-			t.Errorf("%v, %v after %d calls", next, err, l.count())
-		}
-
-		// As a worker has read the row that has lost the queue: before the others were added beside it.
-		row.More = 0
-
-		if left, err := w.retries().Pop(t.Context(), "h", row); err != nil || left.More != 2 {
-			t.Errorf("the row was deleted: %+v, %v", left, err)
-		}
-	})
-}
-
 // TestARecordIsAddedBesideTheRowOnce: two workers add it at the same time.
 func TestARecordIsAddedBesideTheRowOnce(t *testing.T) {
 	virtually(t, func(t *testing.T) {

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
@@ -21,6 +19,7 @@ import (
 	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/lineage"
+	"ratchet/streams/shards"
 	"ratchet/streams/store"
 )
 
@@ -163,26 +162,6 @@ func TestAnIteratorThatExpiresBeforeItsFirstReadLosesNothing(t *testing.T) {
 	}
 }
 
-func TestAnIdleShardIsPolledEveryFiveSeconds(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		r := &shardReader{cfg: &shardConfig{PollActive: 250 * time.Millisecond, PollIdle: 5 * time.Second}, activeSince: time.Now()}
-		count := func(span time.Duration) (n int) {
-			for end := time.Now().Add(span); time.Now().Before(end); n++ {
-				time.Sleep(r.idlePause())
-			}
-			return n
-		}
-		if n := count(10 * time.Second); n != 40 {
-			t.Errorf("%d polls in the ten seconds after a record, want 40", n)
-		}
-		count(time.Minute)
-
-		if n := count(24 * time.Hour); n > 24*3600/5+1 {
-			t.Errorf("%d polls in a day without records", n)
-		}
-	})
-}
-
 // A shard that DynamoDB no longer knows has lost whatever was not read of it.
 func TestAShardThatIsGoneIsReportedAsAGapAndFinished(t *testing.T) {
 	virtually(t, func(t *testing.T) {
@@ -252,7 +231,7 @@ func TestGapErrorNamesTheShardAndThePosition(t *testing.T) {
 
 // testReader returns the reader of a shard without a lease, whose handler is h, or a handler that does
 // nothing.
-func testReader(t *testing.T, api lineage.API, h streams.HandlerFunc) *shardReader {
+func testReader(t *testing.T, api lineage.API, h streams.HandlerFunc) *shards.Reader {
 	t.Helper()
 
 	if h == nil {
@@ -264,13 +243,13 @@ func testReader(t *testing.T, api lineage.API, h streams.HandlerFunc) *shardRead
 	window := lanes.NewWindow(cfg.maxPending, lanes.MaxWindow, &lanes.Memory{Limit: cfg.maxPendingBytes})
 	lease := holders.Hold(nil, leases.Lease{}, time.Now(), 24*time.Hour)
 
-	return &shardReader{
-		cfg:    cfg.shards(),
-		stream: lineage.NewStream(cfg.lineage(), "arn"),
-		shard:  "s",
-		lanes:  scheduler.NewShard(t.Context(), lease, window),
-		wake:   make(chan struct{}, 1),
-		onGap:  func(streams.Gap) {},
+	return &shards.Reader{
+		Cfg:    cfg.shards(),
+		Stream: lineage.NewStream(cfg.lineage(), "arn"),
+		Shard:  "s",
+		Lanes:  scheduler.NewShard(t.Context(), lease, window),
+		Wake:   make(chan struct{}, 1),
+		OnGap:  func(streams.Gap) {},
 	}
 }
 
@@ -280,22 +259,22 @@ func TestAShardThatStaysEmptyAndHasAChildIsAtItsEnd(t *testing.T) {
 		s, _ := newFleet(1)
 		pages := 0
 		r := testReader(t, s, nil)
-		r.cfg.Events.Page = func(streams.Page) { pages++ }
+		r.Cfg.Events.Page = func(streams.Page) { pages++ }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 
-		if err := r.run(ctx); err != nil || ctx.Err() == nil {
+		if err := r.Run(ctx); err != nil || ctx.Err() == nil {
 			t.Fatalf("a shard without children ended: %v", err)
 		}
 
 		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 
-		r.childKnown.Store(true)
-		r.emptyPages, pages = 0, 0
+		r.ChildKnown.Store(true)
+		r.EmptyPages, pages = 0, 0
 		began := time.Now()
 
-		if err := r.run(ctx); !errors.Is(err, errShardEnd) {
+		if err := r.Run(ctx); !errors.Is(err, shards.ErrShardEnd) {
 			t.Fatalf("run: %v", err)
 		}
 
@@ -311,50 +290,19 @@ func TestEmptyPagesOfAClosedShardFollowEachOther(t *testing.T) {
 		s, _ := newFleet(1)
 		pages := 0
 		r := testReader(t, s, nil)
-		r.childKnown.Store(true)
+		r.ChildKnown.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 
 		began := time.Now()
-		r.cfg.Events.Page = func(streams.Page) {
+		r.Cfg.Events.Page = func(streams.Page) {
 			if pages++; pages == closedAfterPages && time.Since(began) > 0 {
 				t.Errorf("%d empty pages took %v", pages, time.Since(began))
 			}
 		}
 
-		if err := r.run(ctx); err != nil {
+		if err := r.Run(ctx); err != nil {
 			t.Fatal(err)
-		}
-	})
-}
-
-func TestOneEmptyPageIsNotCaughtUp(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		r := testReader(t, nil, nil)
-		last := time.Now()
-		r.newestAt.Store(lanes.UnixMilli(last))
-		time.Sleep(time.Hour)
-
-		for n, want := range []bool{false, true, true} {
-			r.emptyPages++
-			r.noteCaughtUp(page{began: time.Now()})
-			lag := r.lag(time.Now())
-
-			if lag.CaughtUp != want || (lag.Age < time.Second) != want {
-				t.Errorf("after %d empty pages: %+v", n+1, lag)
-			}
-		}
-
-		// The lag grows while nothing is read, and does not stay at the last value.
-		time.Sleep(time.Minute)
-
-		if lag := r.lag(time.Now()); lag.Age != time.Minute {
-			t.Errorf("a minute after the last page: %+v", lag)
-		}
-		r.noteCaughtUp(page{began: time.Now(), records: make([]streamtypes.Record, 1)})
-
-		if r.lag(time.Now()).CaughtUp {
-			t.Error("caught up after a page with records")
 		}
 	})
 }

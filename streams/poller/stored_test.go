@@ -64,3 +64,9 @@ const (
 	suspectBatch  = 32
 	surplusPart   = 4
 )
+
+// When a shard with children counts as closed.
+const (
+	closedAfterPages = 20
+	closedAfterTime  = 30 * time.Second
+)

@@ -2,130 +2,19 @@ package poller
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
-	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/streams/holders"
 	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
-	"ratchet/streams/lineage"
 	"ratchet/streams/retryqueue"
 	"ratchet/streams/store"
 )
-
-// suspectReader returns the reader of a suspect shard with one page of records of one item, after
-// which the end of the shard stops it, and how often it stores the tried records. died is the note of
-// the records that were tried when the last worker ended.
-func suspectReader(t *testing.T, handle streams.HandlerFunc, records, left int, died *leases.TryNote) (r *shardReader, notes *int) {
-	cfg := Config{Handlers: []streams.Handler{{Name: "h", Handle: handle}}}.withDefaults()
-	scheduler, _ := cfg.newScheduler()
-	window := lanes.NewWindow(100, 100, &lanes.Memory{Limit: 1 << 20})
-	shard := scheduler.NewShard(t.Context(), holders.Hold(nil, leases.Lease{}, time.Now(), time.Hour), window)
-
-	notes = new(int)
-	suspect := lanes.NewSuspect(leases.Lease{Trying: died}, left)
-	suspect.Begin = func(context.Context, *leases.TryNote) error { *notes++; return nil }
-	suspect.Ended = func(*leases.TryNote) {}
-	shard.Suspect.Store(suspect)
-
-	last := page{records: make([]streamtypes.Record, records)}
-	for i := range last.records {
-		last.records[i].Dynamodb = &streamtypes.StreamRecord{
-			SequenceNumber: aws.String(strconv.Itoa(i + 1)),
-			Keys:           map[string]streamtypes.AttributeValue{"id": &streamtypes.AttributeValueMemberS{Value: "o-0"}},
-		}
-	}
-	r = &shardReader{cfg: cfg.shards(), stream: &lineage.Stream{}, lanes: shard, iterator: "of the last page", ahead: make(chan page, 1)}
-	r.ahead <- last
-
-	return r, notes
-}
-
-// TestAStopWithinTheLastPageOfASuspectShardIsNotItsEnd: the records of the page that were not handed
-// to the handlers would be lost with the shard.
-func TestAStopWithinTheLastPageOfASuspectShardIsNotItsEnd(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		called := make(chan string)
-		r, _ := suspectReader(t, func(_ context.Context, r streams.Record) error {
-			called <- r.SequenceNumber
-			return nil
-		}, 3, 10, &leases.TryNote{UpTo: "3"})
-
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- r.run(ctx) }()
-		synctest.Wait()
-		stop()
-
-		if err := <-ended; err != nil {
-			t.Errorf("reading ended with %v", err)
-		}
-
-		if first := <-called; first != "1" {
-			t.Errorf("called for %s", first)
-		}
-		<-r.lanes.Stop()
-		r.lanes.Scheduler.Goroutines.Wait()
-
-		if checkpoint, _ := r.lanes.Window.Checkpoint(); checkpoint != "1" {
-			t.Errorf("checkpoint %s", checkpoint)
-		}
-	})
-}
-
-// TestAShardIsSuspectForSoManyRecords: the tried records are stored for each batch, and for each record of
-// the batch that has ended a worker. Later records cost no writes, and neither do the records of a shard
-// that has no suspect ones left.
-func TestAShardIsSuspectForSoManyRecords(t *testing.T) {
-	const records = 3*suspectBatch - 10
-
-	for _, test := range []struct {
-		name  string
-		died  *leases.TryNote
-		left  int
-		notes int
-	}{
-		{"in batches", nil, records + 1, 3},
-		{"up to a record", nil, suspectBatch + 1, 2},
-		{"a batch has ended a worker", &leases.TryNote{UpTo: "5"}, records + 1, 5 + 3},
-		{"a record has", &leases.TryNote{UpTo: "5", Sequence: "2", Tries: map[string]int{"h": 1}}, 7, 5 + 1},
-	} {
-		r, notes := suspectReader(t, newRecorder().handle, records, test.left, test.died)
-		if err := r.run(t.Context()); !errors.Is(err, errShardEnd) {
-			t.Fatal(err)
-		}
-
-		if err := r.lanes.Window.WaitUntilEmpty(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-
-		if *notes != test.notes {
-			t.Errorf("%s: %d notes for %d of %d records, want %d", test.name, *notes, test.left, records, test.notes)
-		}
-
-		if suspect := r.lanes.Suspect.Load() != nil; suspect != (test.left > records) {
-			t.Errorf("%s: after %d of %d records: suspect %t", test.name, test.left, records, suspect)
-		}
-		r.emptyPages = caughtUpPages
-		r.noteCaughtUp(page{})
-
-		if r.lanes.Suspect.Load() != nil {
-			t.Error("a shard without records is suspect")
-		}
-		<-r.lanes.Stop()
-		r.lanes.Scheduler.Goroutines.Wait()
-	}
-}
 
 // TestWhichDeathsMakeAShardSuspect: deaths of other workers, in a row, without progress and with
 // records that could have caused them.
@@ -276,28 +165,5 @@ func TestTheTriesOfARecordAreNotThoseOfAReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 		tries(lanes.MaxDeaths)
-	})
-}
-
-// TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone: a call may take minutes, and others look
-// every 10 ms whether it has ended.
-func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		w := newTestEnv(t, 1)
-		transport, throughTransport := w.intercept()
-		transport.Before(func(c *embeddedtest.Call) error {
-			t.Errorf("a call of %s", c.Operation)
-			return nil
-		})
-		cfg := w.config(newRecorder().handle, throughTransport).withDefaults()
-		scheduler, queues := cfg.newScheduler()
-		scheduler.Calls.EnterAlone()
-
-		q := &retryQueue{queues: queues, h: &cfg.Handlers[0], Work: heldForAnHour()}
-		q.suspect.Store(true)
-
-		if next, err := (&queuedItem{queue: q, hash: store.HashOf("o")}).try(t.Context(), nil); err != nil || next.IsZero() {
-			t.Errorf("%v, %v", next, err)
-		}
 	})
 }

@@ -26,11 +26,11 @@ func (p *runningPoller) suspend() {
 func (p *runningPoller) terms() []*holders.Term {
 	var terms []*holders.Term
 	queues := p.queues
-	queues.mu.Lock()
-	for _, q := range queues.held {
+	queues.Mu.Lock()
+	for _, q := range queues.Held {
 		terms = append(terms, &q.Lease.Own)
 	}
-	queues.mu.Unlock()
+	queues.Mu.Unlock()
 
 	p.Poller.mu.Lock()
 	defer p.Poller.mu.Unlock()
@@ -81,10 +81,10 @@ func TestRowsOfOtherProcessesMakeNewerRecordsWait(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 		p := w.start(w.config(alwaysFails, patient))
-		w.until("the queue is held", func() bool { return p.queues.queue("h") != nil })
+		w.until("the queue is held", func() bool { return p.queues.Queue("h") != nil })
 		time.Sleep(time.Second)
 		w.storeVersion(w.retries(), 1)
-		w.until("the item waits", func() bool { return p.scheduler.Waiting.Has(lanes.Item{0, store.HashOf("o-0")}) })
+		w.until("the item waits", func() bool { return p.scheduler.Waiting.Has(lanes.Item{Handler: 0, Hash: store.HashOf("o-0")}) })
 		w.stopped(p)
 	})
 }

@@ -12,7 +12,6 @@ import (
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/streams/holders"
 	"ratchet/streams/store"
 )
 
@@ -219,7 +218,7 @@ func (t *Table) transact(ctx context.Context, handler string, writes []ddbtypes.
 			return false, fmt.Errorf("streams: put records into the retry queue of %s: %w", handler, err)
 		case len(failures) == 0:
 			return false, nil
-		case try == transactTries || !holders.FinalWriteBackoff.Wait(ctx, try):
+		case try == transactTries || !store.WriteBackoff.Wait(ctx, try):
 			return false, fmt.Errorf("streams: put records into the retry queue of %s: %v: %w", handler, failures, err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
-	"ratchet/streams/holders"
 	"ratchet/streams/store"
 )
 
@@ -102,7 +101,7 @@ func writeRow(ctx context.Context, write func() error) (unknown bool, err error)
 		}
 
 		// The first repeat comes at once: after a lost answer it finds what was stored.
-		if try > 1 && !holders.FinalWriteBackoff.Wait(ctx, try) {
+		if try > 1 && !store.WriteBackoff.Wait(ctx, try) {
 			return unknown, err
 		}
 	}

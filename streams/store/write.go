@@ -142,3 +142,6 @@ func Count(ctx context.Context, api Querier, in *dynamodb.QueryInput) (int, erro
 
 	return count, nil
 }
+
+// WriteBackoff is the pause between tries of a write that is wanted soon.
+var WriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}

@@ -1,4 +1,4 @@
-package poller
+package redelivery
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (i *queuedItem) Run(shard *lanes.Shard) {
 func (i *queuedItem) try(ctx context.Context, shard *lanes.Shard) (time.Time, error) {
 	q, table := i.queue, i.queue.queues.table
 	waiting := q.queues.scheduler.Waiting
-	known := lanes.Item{q.handler, i.hash}
+	known := lanes.Item{Handler: q.handler, Hash: i.hash}
 
 	// While another call is tried alone, nothing is read for this one.
 	if q.suspect.Load() && q.queues.scheduler.Calls.IsAlone() {
@@ -113,7 +113,7 @@ func (i *queuedItem) try(ctx context.Context, shard *lanes.Shard) (time.Time, er
 func (i *queuedItem) declareLost(ctx context.Context, row retryqueue.Row) (time.Time, error) {
 	q, cfg := i.queue, i.queue.queues.cfg
 
-	gap := streams.Gap{Reason: streams.GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: store.ItemKey(streams.Record{Keys: row.Keys}), Until: cfg.clock.Now()}
+	gap := streams.Gap{Reason: streams.GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: store.ItemKey(streams.Record{Keys: row.Keys}), Until: cfg.Clock.Now()}
 	if len(row.Records) > 0 {
 		gap.From = row.Records[len(row.Records)-1].Sequence
 	}
@@ -140,7 +140,7 @@ func (i *queuedItem) declareMissing(ctx context.Context, row retryqueue.Row, cau
 
 	gap := streams.Gap{
 		Reason: streams.GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: store.ItemKey(streams.Record{Keys: row.Keys}),
-		From: row.First().Sequence, Until: cfg.clock.Now(),
+		From: row.First().Sequence, Until: cfg.Clock.Now(),
 	}
 	lineage.DeclareGap(cfg.Log, cfg.Events, gap)
 

@@ -1,4 +1,4 @@
-package poller
+package shards
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 )
 
 // pauseAfterFault reports a failed call and returns the pause before the next.
-func (r *shardReader) pauseAfterFault(err error) time.Duration {
+func (r *Reader) pauseAfterFault(err error) time.Duration {
 	r.faults++
-	r.cfg.Events.Fault("GetRecords", r.shard, err)
+	r.Cfg.Events.Fault("GetRecords", r.Shard, err)
 
 	if r.log.Allow() {
-		r.cfg.Log.Warn("reading a shard failed; retrying", "shard", r.shard, "err", err)
+		r.Cfg.Log.Warn("reading a shard failed; retrying", "shard", r.Shard, "err", err)
 	}
 
 	return store.Backoff.Delay(r.faults)
 }
 
 // handleFault decides what an error of GetRecords or GetShardIterator means. It returns nil if
-// reading continues with a new iterator, an error that ends reading (errShardEnd, errShardGone or
+// reading continues with a new iterator, an error that ends reading (ErrShardEnd, errShardGone or
 // *GapError), or an error that wraps err if the call is to be repeated.
-func (r *shardReader) handleFault(ctx context.Context, err error) error {
+func (r *Reader) handleFault(ctx context.Context, err error) error {
 	var expired *streamtypes.ExpiredIteratorException
 	var trimmed *streamtypes.TrimmedDataAccessException
 	var missing *streamtypes.ResourceNotFoundException
@@ -58,21 +58,21 @@ func (r *shardReader) handleFault(ctx context.Context, err error) error {
 
 // handleMissing handles a call that did not find the shard. Its results are as in
 // handleFault. The shard counts as gone when fresh listings have agreed for a while.
-func (r *shardReader) handleMissing(ctx context.Context, err error) error {
+func (r *Reader) handleMissing(ctx context.Context, err error) error {
 	now := time.Now()
 
-	l, listErr := r.stream.ListSince(ctx, now)
+	l, listErr := r.Stream.ListSince(ctx, now)
 	if listErr != nil {
 		return fmt.Errorf("%w: %w", err, listErr)
 	}
 
-	if _, listed := l.Shards[r.shard]; listed {
+	if _, listed := l.Shards[r.Shard]; listed {
 		r.missing = lineage.Confirmation{}
 		return err
 	}
 
 	// That the stream is gone was confirmed by listSince. That the shard is gone is confirmed here.
-	if !l.Gone && !r.missing.Confirmed(now, r.stream.ConfirmOver) {
+	if !l.Gone && !r.missing.Confirmed(now, r.Stream.ConfirmOver) {
 		return fmt.Errorf("%w: %w", lineage.ErrUnconfirmed, err)
 	}
 
@@ -80,17 +80,17 @@ func (r *shardReader) handleMissing(ctx context.Context, err error) error {
 }
 
 // confirmPause returns the pause before a call whose answer has to be confirmed is repeated.
-func (r *shardReader) confirmPause() time.Duration {
-	return max(r.stream.ConfirmOver/lineage.ConfirmingAnswers, time.Millisecond)
+func (r *Reader) confirmPause() time.Duration {
+	return max(r.Stream.ConfirmOver/lineage.ConfirmingAnswers, time.Millisecond)
 }
 
 // handleGone reports the unread records of a shard that does not exist any more as a
 // gap.
-func (r *shardReader) handleGone() error {
+func (r *Reader) handleGone() error {
 	r.openGap(streams.GapGone)
 	gap := r.closeGaps("")
 
-	if r.cfg.OnGap == streams.GapHalt {
+	if r.Cfg.OnGap == streams.GapHalt {
 		return &streams.GapError{Gap: gap}
 	}
 
@@ -99,20 +99,20 @@ func (r *shardReader) handleGone() error {
 
 // handleTrimmed handles the answer that the records after the position were trimmed. Its results
 // are as in handleFault.
-func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
+func (r *Reader) handleTrimmed(ctx context.Context, err error) error {
 	if r.atHorizon || (r.last == "" && r.startAt.IsZero()) {
 		// TRIM_HORIZON itself was trimmed between two calls: ask again.
 		return err
 	}
 
 	// A closed shard that was delivered to its last record has lost nothing.
-	end, endErr := r.stream.EndOf(ctx, r.shard)
+	end, endErr := r.Stream.EndOf(ctx, r.Shard)
 	if endErr != nil {
 		return fmt.Errorf("%w: %w", err, endErr)
 	}
 
 	if end != "" && store.CompareSequence(end, r.last) <= 0 {
-		return errShardEnd
+		return ErrShardEnd
 	}
 
 	if !r.trimmed.Confirmed(time.Now(), 0) {
@@ -120,7 +120,7 @@ func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 	}
 	r.openGap(streams.GapTrimmed)
 
-	if r.cfg.OnGap == streams.GapHalt {
+	if r.Cfg.OnGap == streams.GapHalt {
 		return &streams.GapError{Gap: r.closeGaps("")}
 	}
 
@@ -132,21 +132,21 @@ func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 }
 
 // openGap notes a gap after the last record delivered, unless a gap of this shard is noted already.
-func (r *shardReader) openGap(reason streams.GapReason) {
-	if slices.ContainsFunc(r.gaps, func(g streams.Gap) bool { return g.Shard == r.shard }) {
+func (r *Reader) openGap(reason streams.GapReason) {
+	if slices.ContainsFunc(r.gaps, func(g streams.Gap) bool { return g.Shard == r.Shard }) {
 		return
 	}
 
-	r.gaps = append(r.gaps, streams.Gap{Reason: reason, Stream: r.stream.Arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: r.cfg.Clock.Now()})
+	r.gaps = append(r.gaps, streams.Gap{Reason: reason, Stream: r.Stream.Arn, Shard: r.Shard, From: r.last, Since: r.lastAt, Until: r.Cfg.Clock.Now()})
 }
 
 // closeGaps reports the noted gaps. They end before the sequence number to, "" if the end is not
 // known. It returns the last gap, zero if there is none.
-func (r *shardReader) closeGaps(to string) (last streams.Gap) {
+func (r *Reader) closeGaps(to string) (last streams.Gap) {
 	for _, last = range r.gaps {
 		last.To = to
-		r.onGap(last)
-		lineage.DeclareGap(r.cfg.Log, r.cfg.Events, last)
+		r.OnGap(last)
+		lineage.DeclareGap(r.Cfg.Log, r.Cfg.Events, last)
 	}
 	r.gaps = nil
 

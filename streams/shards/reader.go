@@ -1,4 +1,4 @@
-package poller
+package shards
 
 import (
 	"context"
@@ -32,24 +32,24 @@ const (
 
 // The results of reading, beside the end of a context.
 var (
-	errShardEnd  = errors.New("streams: end of shard")
+	ErrShardEnd  = errors.New("streams: end of shard")
 	errShardGone = errors.New("streams: shard is no longer listed")
 )
 
-// shardReader pages through one shard. Its position is the sequence number of the last record
+// Reader pages through one shard. Its position is the sequence number of the last record
 // delivered. An iterator is only used to continue from the position: an expired iterator is
 // replaced, and records that come twice are dropped.
-type shardReader struct {
-	cfg    *shardConfig
-	stream *lineage.Stream
-	shard  string
-	lanes  *lanes.Shard
-	wake   chan struct{} // a value ends an idle pause
+type Reader struct {
+	Cfg    *Config
+	Stream *lineage.Stream
+	Shard  string
+	Lanes  *lanes.Shard
+	Wake   chan struct{} // a value ends an idle pause
 
-	onGap func(streams.Gap) // stores the gap in the lease
+	OnGap func(streams.Gap) // stores the gap in the lease
 
-	// childKnown says that the shard has a child and therefore must be closed.
-	childKnown atomic.Bool
+	// ChildKnown says that the shard has a child and therefore must be closed.
+	ChildKnown atomic.Bool
 
 	iterator  string
 	ahead     chan page            // the page after the last one, while it is being fetched; nil: none
@@ -64,18 +64,18 @@ type shardReader struct {
 
 	faults      int // in a row
 	log         worker.LogThrottle
-	emptyPages  int // in a row
+	EmptyPages  int // in a row
 	activeSince time.Time
 
 	caughtUpAt atomic.Int64 // when the shard was last found empty, Unix ns; 0 after records
 	newestAt   atomic.Int64 // creation of the newest record read, Unix ms
 }
 
-// run reads until ctx ends (nil), the shard ends (errShardEnd), the shard no longer
+// Run reads until ctx ends (nil), the shard ends (ErrShardEnd), the shard no longer
 // exists (errShardGone) or a gap ends it (*GapError).
-func (r *shardReader) run(ctx context.Context) error {
+func (r *Reader) Run(ctx context.Context) error {
 	// The lease shows a gap before anything is read. Under GapHalt no record after it is read.
-	if len(r.gaps) > 0 && r.cfg.OnGap == streams.GapHalt {
+	if len(r.gaps) > 0 && r.Cfg.OnGap == streams.GapHalt {
 		return &streams.GapError{Gap: r.closeGaps("")}
 	}
 
@@ -86,14 +86,14 @@ func (r *shardReader) run(ctx context.Context) error {
 	defer r.dropAhead()
 
 	for {
-		if r.lanes.Window.WaitForRoom(ctx) != nil {
+		if r.Lanes.Window.WaitForRoom(ctx) != nil {
 			return nil
 		}
 
 		records, err := r.readPage(ctx)
 
 		// The end of the shard is reported even if ctx has ended meanwhile.
-		if ctx.Err() != nil && !errors.Is(err, errShardEnd) {
+		if ctx.Err() != nil && !errors.Is(err, ErrShardEnd) {
 			return nil
 		}
 
@@ -101,7 +101,7 @@ func (r *shardReader) run(ctx context.Context) error {
 		var halt *streams.GapError
 		pause := time.Duration(0)
 		switch {
-		case errors.Is(err, errShardEnd), errors.Is(err, errShardGone):
+		case errors.Is(err, ErrShardEnd), errors.Is(err, errShardGone):
 			r.closeGaps("")
 			return err
 		case errors.As(err, &halt):
@@ -111,8 +111,8 @@ func (r *shardReader) run(ctx context.Context) error {
 		case err != nil:
 			pause = r.pauseAfterFault(err)
 		case records == 0 && r.mustBeClosed():
-			return errShardEnd
-		case records == 0 && r.childKnown.Load() && r.emptyPages <= closedAfterPages:
+			return ErrShardEnd
+		case records == 0 && r.ChildKnown.Load() && r.EmptyPages <= closedAfterPages:
 			// A closed shard may have empty pages before its last one.
 		case records == 0:
 			pause = r.idlePause()
@@ -124,10 +124,10 @@ func (r *shardReader) run(ctx context.Context) error {
 	}
 }
 
-// Wait waits for the pause. It returns false if ctx ended. A hint cuts the pause
+// wait waits for the pause. It returns false if ctx ended. A hint cuts the pause
 // short, but only an idle one: after a fault the service needs the time.
-func (r *shardReader) wait(ctx context.Context, timer *time.Timer, pause time.Duration, idle bool) bool {
-	wake := r.wake
+func (r *Reader) wait(ctx context.Context, timer *time.Timer, pause time.Duration, idle bool) bool {
+	wake := r.Wake
 	if !idle {
 		wake = nil
 	}
@@ -146,25 +146,25 @@ func (r *shardReader) wait(ctx context.Context, timer *time.Timer, pause time.Du
 
 // idlePause returns the pause after an empty page. It grows with the time that the
 // shard has been empty, so that idle shards cost little.
-func (r *shardReader) idlePause() time.Duration {
-	quiet := time.Since(r.activeSince) - activePauses*r.cfg.PollActive
+func (r *Reader) idlePause() time.Duration {
+	quiet := time.Since(r.activeSince) - activePauses*r.Cfg.PollActive
 	if quiet <= 0 {
-		return r.cfg.PollActive
+		return r.Cfg.PollActive
 	}
 
-	return min(r.cfg.PollActive+quiet/4, r.cfg.PollIdle)
+	return min(r.Cfg.PollActive+quiet/4, r.Cfg.PollIdle)
 }
 
 // mustBeClosed recognizes a shard that has children although the service still answers with a next
 // iterator. A parent gets no records after its children were created, so a parent that has stayed
 // empty is at its end.
-func (r *shardReader) mustBeClosed() bool {
-	return r.childKnown.Load() && r.emptyPages >= closedAfterPages && time.Since(r.activeSince) > closedAfterTime
+func (r *Reader) mustBeClosed() bool {
+	return r.ChildKnown.Load() && r.EmptyPages >= closedAfterPages && time.Since(r.activeSince) > closedAfterTime
 }
 
 // readPage reads and delivers one page. It returns the number of records in it, and
-// errShardEnd if the shard has no further page.
-func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
+// ErrShardEnd if the shard has no further page.
+func (r *Reader) readPage(ctx context.Context) (records int, err error) {
 	if r.iterator == "" {
 		// Without an error and without an iterator, records were trimmed, and the next
 		// page begins at the oldest record left.
@@ -181,11 +181,11 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	// A page ends the row of faults, and proves that the shard and its records exist.
 	r.faults, r.missing, r.trimmed = 0, lineage.Confirmation{}, lineage.Confirmation{}
 	records = len(p.records)
-	r.cfg.Events.Page(streams.Page{Shard: r.shard, Records: records, Took: p.took})
+	r.Cfg.Events.Page(streams.Page{Shard: r.Shard, Records: records, Took: p.took})
 
 	// While this page is delivered, the next one is fetched, unless there is no room for it.
 	r.iterator = p.next
-	if records > 0 && r.iterator != "" && r.lanes.Window.HasRoomFor(records) {
+	if records > 0 && r.iterator != "" && r.Lanes.Window.HasRoomFor(records) {
 		r.fetchAhead(ctx)
 	}
 
@@ -196,15 +196,15 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	if records == 0 {
 		// The gap is reported now: it may take long until a record shows where it ends.
 		r.closeGaps("")
-		r.emptyPages++
+		r.EmptyPages++
 	} else {
-		r.emptyPages = 0
+		r.EmptyPages = 0
 		r.activeSince = p.began
 	}
 	r.noteCaughtUp(p)
 
 	if r.iterator == "" {
-		return records, errShardEnd
+		return records, ErrShardEnd
 	}
 
 	return records, nil
@@ -213,13 +213,13 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 // noteCaughtUp notes when the shard was found to have no more records: after several empty pages in
 // a row. One empty page does not show it: the service also returns empty pages where old records
 // were trimmed, and in a closed shard. A shard that is caught up is not suspect any more.
-func (r *shardReader) noteCaughtUp(p page) {
+func (r *Reader) noteCaughtUp(p page) {
 	switch {
 	case len(p.records) > 0:
 		r.caughtUpAt.Store(0)
-	case r.emptyPages >= caughtUpPages:
+	case r.EmptyPages >= caughtUpPages:
 		r.caughtUpAt.Store(p.began.UnixNano())
-		r.lanes.Suspect.Store(nil)
+		r.Lanes.Suspect.Store(nil)
 	}
 }
 
@@ -234,7 +234,7 @@ type page struct {
 }
 
 // nextPage returns the page of the iterator, which may have been fetched before.
-func (r *shardReader) nextPage(ctx context.Context) page {
+func (r *Reader) nextPage(ctx context.Context) page {
 	if r.ahead == nil {
 		return r.getRecords(ctx, r.iterator)
 	}
@@ -246,14 +246,14 @@ func (r *shardReader) nextPage(ctx context.Context) page {
 }
 
 // fetchAhead fetches the page of the iterator in the background.
-func (r *shardReader) fetchAhead(ctx context.Context) {
+func (r *Reader) fetchAhead(ctx context.Context) {
 	ahead, iterator := make(chan page, 1), r.iterator
 	r.ahead = ahead
 	go func() { ahead <- r.getRecords(ctx, iterator) }()
 }
 
 // dropAhead waits for the page that is being fetched, and drops it.
-func (r *shardReader) dropAhead() {
+func (r *Reader) dropAhead() {
 	if r.ahead != nil {
 		<-r.ahead
 		r.ahead = nil
@@ -262,16 +262,16 @@ func (r *shardReader) dropAhead() {
 
 // getRecords fetches a page. It may run at the same time as the reader, because it uses no field
 // that changes.
-func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
+func (r *Reader) getRecords(ctx context.Context, iterator string) page {
 	call, cancel := context.WithTimeout(ctx, lineage.CallTimeout)
 	defer cancel()
 
 	began := time.Now()
 
-	out, err := r.cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
+	out, err := r.Cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
 		ShardIterator: &iterator,
 		// A page may exceed the limit of pending records, but not by more than maxPending.
-		Limit: aws.Int32(int32(min(r.cfg.pageSize, r.cfg.maxPending))),
+		Limit: aws.Int32(int32(min(r.Cfg.PageSize, r.Cfg.MaxPending))),
 	}, withoutStreamRetries)
 	if err != nil {
 		return page{err: err, began: began}
@@ -282,7 +282,7 @@ func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 
 // openIterator gets an iterator that starts directly after the last record
 // delivered.
-func (r *shardReader) openIterator(ctx context.Context) error {
+func (r *Reader) openIterator(ctx context.Context) error {
 	var from lineage.Position
 	switch {
 	case r.atHorizon:
@@ -291,12 +291,12 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 	case r.skipUntil.IsZero():
 		from.Since = r.startAt
 	}
-	in := from.Input(r.stream.Arn, r.shard)
+	in := from.Input(r.Stream.Arn, r.Shard)
 
 	call, cancel := context.WithTimeout(ctx, lineage.CallTimeout)
 	defer cancel()
 
-	out, err := r.cfg.Streams.GetShardIterator(call, in, withoutStreamRetries)
+	out, err := r.Cfg.Streams.GetShardIterator(call, in, withoutStreamRetries)
 	if err != nil {
 		if in.Timestamp != nil && lineage.IsInvalidInput(err) {
 			// Not every endpoint supports AT_TIMESTAMP. Read from the oldest record, and drop the
@@ -311,7 +311,7 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 
 	r.iterator = aws.ToString(out.ShardIterator)
 	if r.iterator == "" {
-		return errShardEnd
+		return ErrShardEnd
 	}
 
 	return nil
@@ -319,7 +319,7 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 
 // deliver hands the records of a page to the handlers, except for records that were delivered
 // before. It returns ctx.Err() if ctx ends before the whole page was handed over.
-func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) error {
+func (r *Reader) deliver(ctx context.Context, in []streamtypes.Record) error {
 	if len(in) == 0 {
 		return nil
 	}
@@ -337,13 +337,13 @@ func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) erro
 		r.closeGaps(record.SequenceNumber)
 
 		if record.CreatedAt.Before(r.skipUntil) {
-			r.lanes.Window.Skip(&record)
+			r.Lanes.Window.Skip(&record)
 			continue
 		}
 
-		record.StreamARN = r.stream.Arn
-		record.ShardID = r.shard
-		record.Owner, record.Group = r.cfg.Owner, r.cfg.Group
+		record.StreamARN = r.Stream.Arn
+		record.ShardID = r.Shard
+		record.Owner, record.Group = r.Cfg.Owner, r.Cfg.Group
 		record.Remember()
 		out = append(out, record)
 	}
@@ -353,38 +353,38 @@ func (r *shardReader) deliver(ctx context.Context, in []streamtypes.Record) erro
 	return r.submit(ctx, out)
 }
 
-// Submit hands the records to the lanes, batch by batch if the shard is suspect. If ctx ends before
+// submit hands the records to the lanes, batch by batch if the shard is suspect. If ctx ends before
 // the last batch, Submit returns ctx.Err(). The other records are after the checkpoint, so the next
 // holder reads them.
-func (r *shardReader) submit(ctx context.Context, records []streams.Record) error {
+func (r *Reader) submit(ctx context.Context, records []streams.Record) error {
 	// Loaded again for each batch, because suspect becomes nil after the last record that could
 	// have ended a worker.
-	for suspect := r.lanes.Suspect.Load(); suspect != nil && len(records) > 0; suspect = r.lanes.Suspect.Load() {
-		batch, err := suspect.BeginBatch(ctx, r.lanes, records)
+	for suspect := r.Lanes.Suspect.Load(); suspect != nil && len(records) > 0; suspect = r.Lanes.Suspect.Load() {
+		batch, err := suspect.BeginBatch(ctx, r.Lanes, records)
 		if err != nil {
 			return err
 		}
-		r.lanes.Submit(batch)
+		r.Lanes.Submit(batch)
 
-		if err := r.lanes.Window.WaitUntilHandled(ctx); err != nil {
+		if err := r.Lanes.Window.WaitUntilHandled(ctx); err != nil {
 			return err
 		}
 
 		records = records[len(batch):]
 
 		if suspect.Left -= len(batch); suspect.Left <= 0 {
-			r.lanes.Suspect.Store(nil)
+			r.Lanes.Suspect.Store(nil)
 		}
 	}
-	r.lanes.Submit(records)
+	r.Lanes.Submit(records)
 
 	return nil
 }
 
-// lag returns how far the shard is behind at now. It may be called while run runs.
-func (r *shardReader) lag(now time.Time) streams.Lag {
-	clock := r.cfg.Clock
-	oldest, pending := r.lanes.Window.Oldest()
+// Lag returns how far the shard is behind at now. It may be called while run runs.
+func (r *Reader) Lag(now time.Time) streams.Lag {
+	clock := r.Cfg.Clock
+	oldest, pending := r.Lanes.Window.Oldest()
 
 	// Without unfinished records the shard is as current as its last page.
 	age := time.Duration(0)
@@ -399,9 +399,9 @@ func (r *shardReader) lag(now time.Time) streams.Lag {
 	age = max(age, 0) // the clocks may differ by a few seconds
 
 	return streams.Lag{
-		Shard:     r.shard,
+		Shard:     r.Shard,
 		Age:       age,
-		ToHorizon: max(r.cfg.Horizon-age, 0),
+		ToHorizon: max(r.Cfg.Horizon-age, 0),
 		Pending:   pending,
 		CaughtUp:  pending == 0 && r.caughtUpAt.Load() != 0,
 	}

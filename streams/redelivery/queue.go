@@ -1,4 +1,4 @@
-package poller
+package redelivery
 
 import (
 	"container/heap"
@@ -28,14 +28,14 @@ const (
 	passPerRow    = 10 * time.Millisecond
 )
 
-// retryQueue delivers the waiting records of one handler while this worker holds the
+// Queue delivers the waiting records of one handler while this worker holds the
 // handler's lease. The steps run in the lanes of the scheduler, like the steps of the
 // shards.
-type retryQueue struct {
+type Queue struct {
 	holders.Work
 
 	lanes   *lanes.Shard
-	queues  *retryQueues
+	queues  *Queues
 	handler int
 	h       *streams.Handler
 	wake    chan struct{}
@@ -52,7 +52,7 @@ type retryQueue struct {
 
 // queuedItem is a row of the retry queue.
 type queuedItem struct {
-	queue   *retryQueue
+	queue   *Queue
 	hash    store.ItemHash
 	due     time.Time
 	waits   int // calls that ended in NotYet
@@ -66,10 +66,10 @@ type queuedItem struct {
 	notBefore time.Time
 }
 
-func newRetryQueue(ctx context.Context, queues *retryQueues, l leases.Lease, takenAt time.Time) *retryQueue {
+func newRetryQueue(ctx context.Context, queues *Queues, l leases.Lease, takenAt time.Time) *Queue {
 	handler := slices.IndexFunc(queues.cfg.Handlers, func(h streams.Handler) bool { return h.Name == l.Shard })
 
-	q := &retryQueue{
+	q := &Queue{
 		Work: holders.Work{
 			Name:  l.Shard,
 			Lease: holders.Hold(queues.leases, l, takenAt, queues.leaseDuration),
@@ -98,7 +98,7 @@ func newRetryQueue(ctx context.Context, queues *retryQueues, l leases.Lease, tak
 }
 
 // run delivers waiting records until ctx of newRetryQueue ends or the lease is lost.
-func (q *retryQueue) run() {
+func (q *Queue) run() {
 	read := func(ctx context.Context) error {
 		q.deliver(ctx)
 		return nil
@@ -108,29 +108,29 @@ func (q *retryQueue) run() {
 
 // settled reports whether every record of the queue was due by now and its call has ended no process
 // (see lanes.SuspectQueueFor).
-func (q *retryQueue) settled(now time.Time) bool {
+func (q *Queue) settled(now time.Time) bool {
 	return now.Sub(q.Lease.TakenAt()) > q.h.Retry.Max+lanes.SuspectQueueFor
 }
 
 // check ends the suspicion in time.
-func (q *retryQueue) check(now time.Time) {
+func (q *Queue) check(now time.Time) {
 	if q.settled(now) {
 		q.suspect.Store(false)
 	}
 }
 
 // toStore returns what a renewal stores.
-func (q *retryQueue) toStore() leases.Progress {
+func (q *Queue) toStore() leases.Progress {
 	return leases.Progress{ForgetDeaths: q.settled(time.Now())}
 }
 
 // renewalDue reports whether the lease is to be renewed: no heartbeat does that.
-func (q *retryQueue) renewalDue(_ leases.Progress, now time.Time) bool {
+func (q *Queue) renewalDue(_ leases.Progress, now time.Time) bool {
 	return now.Sub(q.Lease.RenewedAt()) >= q.Lease.Own.Duration/3
 }
 
 // deliver starts the items that are due, until ctx ends.
-func (q *retryQueue) deliver(ctx context.Context) {
+func (q *Queue) deliver(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 
@@ -153,7 +153,7 @@ func (q *retryQueue) deliver(ctx context.Context) {
 }
 
 // refresh adds the rows that are not known yet.
-func (q *retryQueue) refresh(ctx context.Context) {
+func (q *Queue) refresh(ctx context.Context) {
 	rows, err := q.queues.table.List(ctx, q.h.Name)
 	if err != nil {
 		q.noteFault(ctx, "Query", err)
@@ -165,7 +165,7 @@ func (q *retryQueue) refresh(ctx context.Context) {
 	var added []retryqueue.Row
 	for _, row := range rows {
 		// From now on newer records of the item wait, too.
-		if known := (lanes.Item{q.handler, row.Hash}); !waiting.Has(known) {
+		if known := (lanes.Item{Handler: q.handler, Hash: row.Hash}); !waiting.Has(known) {
 			waiting.Add(known)
 		}
 
@@ -198,7 +198,7 @@ func (q *retryQueue) refresh(ctx context.Context) {
 }
 
 // keepParts moves the ends of the rows' parts that are near.
-func (q *retryQueue) keepParts(ctx context.Context, rows []retryqueue.Row) {
+func (q *Queue) keepParts(ctx context.Context, rows []retryqueue.Row) {
 	for _, row := range rows {
 		row.Holder = q.Lease.Epoch.Load()
 		if err := q.queues.table.KeepParts(ctx, q.h.Name, row); err != nil {
@@ -208,7 +208,7 @@ func (q *retryQueue) keepParts(ctx context.Context, rows []retryqueue.Row) {
 	}
 }
 
-func (q *retryQueue) knows(hash store.ItemHash) bool {
+func (q *Queue) knows(hash store.ItemHash) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
@@ -216,19 +216,19 @@ func (q *retryQueue) knows(hash store.ItemHash) bool {
 }
 
 // readAgain makes the queue look for rows that another process has added.
-func (q *retryQueue) readAgain() {
+func (q *Queue) readAgain() {
 	q.stale.Store(true)
 	q.wakeUp()
 }
 
-func (q *retryQueue) passPause() time.Duration {
+func (q *Queue) passPause() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
 	return passesPerIdle*q.queues.cfg.PollIdle + time.Duration(len(q.items))*passPerRow
 }
 
-func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
+func (q *Queue) noteFault(ctx context.Context, op string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -239,12 +239,12 @@ func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
 	}
 }
 
-// Add notes a row that is not known yet.
-func (q *retryQueue) add(hash store.ItemHash, due, notBefore time.Time) {
+// add notes a row that is not known yet.
+func (q *Queue) add(hash store.ItemHash, due, notBefore time.Time) {
 	q.addItem(&queuedItem{queue: q, hash: hash, due: due, notBefore: notBefore})
 }
 
-func (q *retryQueue) addItem(item *queuedItem) {
+func (q *Queue) addItem(item *queuedItem) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
@@ -262,7 +262,7 @@ func (q *retryQueue) addItem(item *queuedItem) {
 
 // start hands the items that are due to the lanes. It returns the time until the next item is due.
 // While the handler's circuit is open, one item at a time is the probe, even if it is not due.
-func (q *retryQueue) start(now time.Time) time.Duration {
+func (q *Queue) start(now time.Time) time.Duration {
 	circuit := q.queues.scheduler.Circuits[q.handler]
 
 	q.mu.Lock()
@@ -294,7 +294,7 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 }
 
 // again makes the item due at the given time.
-func (q *retryQueue) again(item *queuedItem, due time.Time) {
+func (q *Queue) again(item *queuedItem, due time.Time) {
 	q.mu.Lock()
 	item.due = due
 	heap.Push(&q.byDue, item)
@@ -305,7 +305,7 @@ func (q *retryQueue) again(item *queuedItem, due time.Time) {
 }
 
 // forget removes an item without a row.
-func (q *retryQueue) forget(item *queuedItem) {
+func (q *Queue) forget(item *queuedItem) {
 	q.mu.Lock()
 	delete(q.items, item.hash)
 	q.running--
@@ -315,7 +315,7 @@ func (q *retryQueue) forget(item *queuedItem) {
 }
 
 // tryAll makes all items due.
-func (q *retryQueue) tryAll() {
+func (q *Queue) tryAll() {
 	q.mu.Lock()
 
 	now := time.Now()
@@ -330,7 +330,7 @@ func (q *retryQueue) tryAll() {
 	q.wakeUp()
 }
 
-func (q *retryQueue) wakeUp() {
+func (q *Queue) wakeUp() {
 	worker.Nudge(q.wake)
 }
 

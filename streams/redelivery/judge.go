@@ -1,4 +1,4 @@
-package poller
+package redelivery
 
 import (
 	"context"
@@ -24,7 +24,7 @@ var errNotJudged = errors.New("streams: the record is not judged yet")
 //   - The record was finished when the next holder began: that holder does not deliver it.
 //   - The next holders have not come to the record yet (errNotJudged): they will deliver or adopt it.
 //   - They have passed the record without adopting it: it is not delivered.
-func (q *retryQueues) judge(ctx context.Context, r streams.Record, epoch int64) (bool, error) {
+func (q *Queues) judge(ctx context.Context, r streams.Record, epoch int64) (bool, error) {
 	table := &leases.Table{API: q.cfg.DynamoDB, Table: q.cfg.LeaseTable, Stream: store.GroupKey(q.cfg.Group, r.StreamARN)}
 
 	lease, ok, err := table.Get(ctx, r.ShardID)
@@ -47,6 +47,6 @@ func (q *retryQueues) judge(ctx context.Context, r streams.Record, epoch int64) 
 }
 
 // judgeAgainAfter is the pause after errNotJudged.
-func (q *retryQueues) judgeAgainAfter() time.Duration {
+func (q *Queues) judgeAgainAfter() time.Duration {
 	return max(q.cfg.LeaseDuration/10, 10*time.Millisecond)
 }

@@ -1,4 +1,4 @@
-package poller
+package shards
 
 import (
 	"context"
@@ -16,15 +16,15 @@ import (
 	"ratchet/streams/store"
 )
 
-// shardWorker works on one shard while this worker holds its lease: it reads the shard, runs the
+// Worker works on one shard while this worker holds its lease: it reads the shard, runs the
 // handlers and stores checkpoints in the lease.
-type shardWorker struct {
+type Worker struct {
 	holders.Work
-	shardParts
+	Parts
 
-	id     string
+	Id     string
 	lanes  *lanes.Shard
-	reader *shardReader
+	Reader *Reader
 
 	died     bool      // another death of a holder would make the shard suspect; used by check only
 	reported time.Time // when the lag was last reported; used by check only
@@ -36,8 +36,8 @@ type shardWorker struct {
 	forgetDeaths bool            // earlier deaths do not count any more
 }
 
-// shardConfig says how shards are read. All fields must be set.
-type shardConfig struct {
+// Config says how shards are read. All fields must be set.
+type Config struct {
 	lineage.Config
 
 	Owner           string
@@ -45,79 +45,79 @@ type shardConfig struct {
 	PollActive      time.Duration
 	PollIdle        time.Duration
 	DrainTimeout    time.Duration
-	pageSize        int
-	maxPending      int
-	checkpointEvery time.Duration
+	PageSize        int
+	MaxPending      int
+	CheckpointEvery time.Duration
 }
 
-// shardParts is what the work on a shard shares with the rest of its worker.
-type shardParts struct {
-	cfg        *shardConfig
-	stream     *lineage.Stream
-	discovery  *lineage.Discovery
-	table      *leases.Table
-	scheduler  *lanes.Scheduler
-	memory     *lanes.Memory
-	pausesRead <-chan struct{} // closed when the scheduler knows which handlers are paused
-	noteChange func()          // tells other workers of a change of the leases
+// Parts is what the work on a shard shares with the rest of its worker.
+type Parts struct {
+	Cfg        *Config
+	Stream     *lineage.Stream
+	Discovery  *lineage.Discovery
+	Table      *leases.Table
+	Scheduler  *lanes.Scheduler
+	Memory     *lanes.Memory
+	PausesRead <-chan struct{} // closed when the scheduler knows which handlers are paused
+	NoteChange func()          // tells other workers of a change of the leases
 }
 
-// newShardWorker prepares the work on a shard. l is the shard's lease as this worker has taken it.
-func newShardWorker(ctx context.Context, parts shardParts, l leases.Lease, held *holders.Held) *shardWorker {
-	cfg, st := parts.cfg, parts.stream
+// NewWorker prepares the work on a shard. l is the shard's lease as this worker has taken it.
+func NewWorker(ctx context.Context, parts Parts, l leases.Lease, held *holders.Held) *Worker {
+	cfg, st := parts.Cfg, parts.Stream
 
-	w := &shardWorker{
+	w := &Worker{
 		Work: holders.Work{
 			Name:  l.Shard,
 			Shard: l.Shard,
 			Lease: held,
 			Fault: cfg.Events.Fault,
 			Log:   cfg.Log,
-			Every: min(cfg.checkpointEvery, cfg.LeaseDuration/10),
+			Every: min(cfg.CheckpointEvery, cfg.LeaseDuration/10),
 		},
-		shardParts: parts,
-		id:         l.Shard,
-		gapCount:   l.Gaps,
-		died:       l.DeathsSoFar() >= leases.SuspectAfter-1,
+		Parts:    parts,
+		Id:       l.Shard,
+		gapCount: l.Gaps,
+		died:     l.DeathsSoFar() >= leases.SuspectAfter-1,
 	}
 	w.Look, w.Due, w.Progress = w.check, w.checkpointDue, w.toStore
 	w.Begin(ctx)
 
-	window := lanes.NewWindow(cfg.maxPending, lanes.MaxWindow, parts.memory)
-	w.lanes = parts.scheduler.NewShard(w.Running, w.Lease, window)
+	window := lanes.NewWindow(cfg.MaxPending, lanes.MaxWindow, parts.Memory)
+	w.lanes = parts.Scheduler.NewShard(w.Running, w.Lease, window)
 	w.Drain = func(cancel context.CancelCauseFunc) { w.lanes.Drain(cfg.DrainTimeout, cancel) }
-	w.reader = &shardReader{
-		cfg:     cfg,
-		stream:  st,
-		shard:   l.Shard,
-		lanes:   w.lanes,
-		wake:    make(chan struct{}, 1),
-		onGap:   w.noteGap,
+	w.Reader = &Reader{
+		Cfg:     cfg,
+		Stream:  st,
+		Shard:   l.Shard,
+		Lanes:   w.lanes,
+		Wake:    make(chan struct{}, 1),
+		OnGap:   w.noteGap,
 		last:    l.Checkpoint,
 		lastAt:  l.HandledAt,
 		startAt: l.StartAt,
 	}
 
-	w.reader.newestAt.Store(lanes.UnixMilli(l.HandledAt))
+	w.Reader.newestAt.Store(lanes.UnixMilli(l.HandledAt))
 
 	if l.IsSuspect() {
-		suspect := lanes.NewSuspect(l, lanes.SuspectWindows*cfg.maxPending)
+		suspect := lanes.NewSuspect(l, lanes.SuspectWindows*cfg.MaxPending)
 		suspect.Begin, suspect.Ended = w.beginTry, w.noteTry
 		w.trying = l.Trying
 		w.lanes.Suspect.Store(suspect)
-		w.cfg.Log.Warn("the workers of a shard have ended several times at the same records; these are handled few at a time",
+		w.Cfg.Log.Warn("the workers of a shard have ended several times at the same records; these are handled few at a time",
 			"shard", l.Shard, "times", l.Deaths)
 	}
 
 	now := cfg.Clock.Now()
 	if l.ParentLost && l.Checkpoint == "" {
-		w.reader.gaps = append(w.reader.gaps, streams.Gap{Reason: streams.GapParent, Stream: st.Arn, Shard: l.Parent, Until: now})
+		w.Reader.gaps = append(w.Reader.gaps, streams.Gap{Reason: streams.GapParent, Stream: st.Arn, Shard: l.Parent, Until: now})
 	}
 
 	// A shard that was first read more than 24 h after its creation may have lost
 	// its first records. No call to the service would report that.
-	if since := unreadSince(l); !since.IsZero() && now.Sub(since) > w.cfg.Horizon {
-		w.reader.gaps = append(w.reader.gaps, streams.Gap{Reason: streams.GapUnread, Stream: st.Arn, Shard: l.Shard, Since: since, Until: now})
+	if since := unreadSince(l); !since.IsZero() && now.Sub(since) > w.Cfg.Horizon {
+		w.Reader.gaps = append(w.Reader.gaps, streams.Gap{Reason: streams.GapUnread, Stream: st.Arn, Shard: l.Shard, Since: since, Until: now})
 	}
 
 	return w
@@ -139,9 +139,9 @@ func unreadSince(l leases.Lease) time.Time {
 	return lineage.ShardCreatedAt(l.Shard)
 }
 
-// run works on the shard until it is finished, its lease is handed over or lost, or
-// ctx of newShardWorker ends. It returns an error only for a gap under GapHalt.
-func (w *shardWorker) run() error {
+// Run works on the shard until it is finished, its lease is handed over or lost, or
+// ctx of NewWorker ends. It returns an error only for a gap under GapHalt.
+func (w *Worker) Run() error {
 	given, end := w.Work.Run(func(ctx context.Context) error {
 		if !w.loadWaiting(ctx) {
 			return nil
@@ -157,10 +157,10 @@ func (w *shardWorker) run() error {
 	case isShardEnd(end):
 		change = streams.LeaseFinished
 	}
-	w.report(change)
+	w.Report(change)
 
 	if given {
-		w.noteChange()
+		w.NoteChange()
 	}
 
 	var halt *streams.GapError
@@ -172,26 +172,26 @@ func (w *shardWorker) run() error {
 }
 
 // isShardEnd reports whether the result of readToEnd says that the shard is finished.
-func isShardEnd(end error) bool { return errors.Is(end, errShardEnd) || errors.Is(end, errShardGone) }
+func isShardEnd(end error) bool { return errors.Is(end, ErrShardEnd) || errors.Is(end, errShardGone) }
 
 // loadWaiting reads which items wait in the retry queue: the records of this shard must not
 // overtake waiting records of the same item from the shard's parent. It also waits until this
 // worker knows which handlers are paused. It reports false when ctx ends first.
-func (w *shardWorker) loadWaiting(ctx context.Context) bool {
+func (w *Worker) loadWaiting(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-w.pausesRead:
+	case <-w.PausesRead:
 	}
 
 	for try := 1; ; try++ {
-		err := w.scheduler.Waiting.Load(ctx)
+		err := w.Scheduler.Waiting.Load(ctx)
 		if err == nil {
 			return true
 		}
 
 		if ctx.Err() == nil {
-			w.cfg.Events.Fault("Query", w.id, err)
+			w.Cfg.Events.Fault("Query", w.Id, err)
 		}
 
 		if !store.Backoff.Wait(ctx, try) {
@@ -201,16 +201,16 @@ func (w *shardWorker) loadWaiting(ctx context.Context) bool {
 }
 
 // readToEnd reads the shard, waits until every record is finished and stores the leases of the
-// shard's children. It returns errShardEnd or errShardGone after all of these steps, nil if ctx
+// shard's children. It returns ErrShardEnd or errShardGone after all of these steps, nil if ctx
 // ended before, and a *GapError for a gap under GapHalt.
 //
 // This order keeps the records of an item in order across shards: children
 // are read only when their parent's lease is finished, and the lease is finished after
 // readToEnd.
-func (w *shardWorker) readToEnd(ctx context.Context) error {
+func (w *Worker) readToEnd(ctx context.Context) error {
 	for {
-		end := w.reader.run(ctx)
-		if !errors.Is(end, errShardEnd) && !errors.Is(end, errShardGone) {
+		end := w.Reader.Run(ctx)
+		if !errors.Is(end, ErrShardEnd) && !errors.Is(end, errShardGone) {
 			return end
 		}
 
@@ -239,7 +239,7 @@ func (w *shardWorker) readToEnd(ctx context.Context) error {
 
 // last returns what the last write of the lease stores: that the shard is finished, after its end,
 // and otherwise that the lease is free.
-func (w *shardWorker) last(end error) leases.Progress {
+func (w *Worker) last(end error) leases.Progress {
 	w.lanes.Window.Close()
 
 	last := w.toStore()
@@ -248,7 +248,7 @@ func (w *shardWorker) last(end error) leases.Progress {
 	}
 
 	if isShardEnd(end) {
-		last.Finished = w.cfg.Clock.Now()
+		last.Finished = w.Cfg.Clock.Now()
 	} else {
 		last.Release = true
 	}
@@ -257,10 +257,10 @@ func (w *shardWorker) last(end error) leases.Progress {
 }
 
 // check reports the lag each second, and looks at the pace of the handlers and at earlier deaths.
-func (w *shardWorker) check(now time.Time) {
+func (w *Worker) check(now time.Time) {
 	if now.Sub(w.reported) >= time.Second {
 		w.reported = now
-		w.cfg.Events.Lag(w.reader.lag(now))
+		w.Cfg.Events.Lag(w.Reader.Lag(now))
 	}
 
 	w.lanes.CheckPace(now)
@@ -269,15 +269,15 @@ func (w *shardWorker) check(now time.Time) {
 
 // checkpointDue reports whether there is new progress, and the last write of any kind is
 // Config.checkpointEvery ago.
-func (w *shardWorker) checkpointDue(p leases.Progress, now time.Time) bool {
-	return !w.IsStored(p) && now.Sub(w.Lease.RenewedAt()) >= w.cfg.checkpointEvery
+func (w *Worker) checkpointDue(p leases.Progress, now time.Time) bool {
+	return !w.IsStored(p) && now.Sub(w.Lease.RenewedAt()) >= w.Cfg.CheckpointEvery
 }
 
 // checkDeaths makes the next write forget the deaths of earlier holders, when the shard is caught
 // up: then no record is left that could have caused them. It does nothing unless one more death
 // would make the shard suspect.
-func (w *shardWorker) checkDeaths(now time.Time) {
-	if !w.died || !w.reader.lag(now).CaughtUp {
+func (w *Worker) checkDeaths(now time.Time) {
+	if !w.died || !w.Reader.Lag(now).CaughtUp {
 		return
 	}
 	w.died = false
@@ -289,7 +289,7 @@ func (w *shardWorker) checkDeaths(now time.Time) {
 }
 
 // toStore returns what there is to store now.
-func (w *shardWorker) toStore() leases.Progress {
+func (w *Worker) toStore() leases.Progress {
 	var p leases.Progress
 	p.Checkpoint, p.HandledAt = w.lanes.Window.Checkpoint()
 
@@ -311,7 +311,7 @@ func (w *shardWorker) toStore() leases.Progress {
 
 // beginTry stores the note about the records of the suspect shard that are tried next, with the
 // checkpoint. If the write fails, they must not be tried, and the former note is stored again.
-func (w *shardWorker) beginTry(ctx context.Context, note *leases.TryNote) error {
+func (w *Worker) beginTry(ctx context.Context, note *leases.TryNote) error {
 	before := w.setTrying(note)
 
 	// A write that hangs must leave time for another write.
@@ -320,7 +320,7 @@ func (w *shardWorker) beginTry(ctx context.Context, note *leases.TryNote) error 
 
 	err := w.WriteProgress(call)
 	if err != nil {
-		w.cfg.Events.Fault("UpdateItem", w.id, err)
+		w.Cfg.Events.Fault("UpdateItem", w.Id, err)
 		w.noteTry(before)
 	}
 
@@ -328,13 +328,13 @@ func (w *shardWorker) beginTry(ctx context.Context, note *leases.TryNote) error 
 }
 
 // noteTry makes the lease be written with the note.
-func (w *shardWorker) noteTry(note *leases.TryNote) {
+func (w *Worker) noteTry(note *leases.TryNote) {
 	w.setTrying(note)
 	w.Touch()
 }
 
 // setTrying sets the note and returns the former one.
-func (w *shardWorker) setTrying(note *leases.TryNote) *leases.TryNote {
+func (w *Worker) setTrying(note *leases.TryNote) *leases.TryNote {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -344,7 +344,7 @@ func (w *shardWorker) setTrying(note *leases.TryNote) *leases.TryNote {
 	return before
 }
 
-func (w *shardWorker) noteGap(g streams.Gap) {
+func (w *Worker) noteGap(g streams.Gap) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -352,19 +352,19 @@ func (w *shardWorker) noteGap(g streams.Gap) {
 	w.gapCount++
 }
 
-// wake makes an idle reader read at once.
-func (w *shardWorker) wake() {
-	worker.Nudge(w.reader.wake)
+// Wake makes an idle reader read at once.
+func (w *Worker) Wake() {
+	worker.Nudge(w.Reader.Wake)
 }
 
-// report logs a change of the lease and passes it to Events.
-func (w *shardWorker) report(change streams.LeaseChange) {
+// Report logs a change of the lease and passes it to Events.
+func (w *Worker) Report(change streams.LeaseChange) {
 	epoch := w.Lease.Epoch.Load()
 
 	level := slog.LevelDebug
 	if change == streams.LeaseLost {
 		level = slog.LevelWarn
 	}
-	w.cfg.Log.Log(context.Background(), level, "lease "+string(change), "shard", w.id, "epoch", epoch)
-	w.cfg.Events.Lease(streams.LeaseEvent{Shard: w.id, Change: change, Epoch: epoch})
+	w.Cfg.Log.Log(context.Background(), level, "lease "+string(change), "shard", w.Id, "epoch", epoch)
+	w.Cfg.Events.Lease(streams.LeaseEvent{Shard: w.Id, Change: change, Epoch: epoch})
 }

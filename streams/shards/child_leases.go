@@ -1,4 +1,4 @@
-package poller
+package shards
 
 import (
 	"context"
@@ -34,14 +34,14 @@ const (
 // createChildLeases stores the leases of the shard's children. The service may list children some
 // time after the shard ended, so createChildLeases asks several times. It returns an error only
 // when ctx ends: ctx.Err().
-func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error) {
+func (w *Worker) createChildLeases(ctx context.Context) (childStatus, error) {
 	for try := 1; ; try++ {
 		// When many shards end at once, one listing shows the children of all of them.
-		for !w.stream.MayLookUp() {
-			if w.reader.childKnown.Load() {
+		for !w.Stream.MayLookUp() {
+			if w.Reader.ChildKnown.Load() {
 				return childrenStored, nil
 			}
-			w.discovery.Ask()
+			w.Discovery.Ask()
 
 			if !worker.Wait(ctx, childBackoff.Max) {
 				return childrenUnknown, ctx.Err()
@@ -59,10 +59,10 @@ func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error
 			return status, nil
 		// Waiting longer would keep the finished shard's lease. Discovery stores the leases of late children.
 		case err == nil && try >= maxChildTries:
-			w.cfg.Log.Warn("a closed shard has no children", "shard", w.id)
+			w.Cfg.Log.Warn("a closed shard has no children", "shard", w.Id)
 			return childless, nil
 		case err != nil && ctx.Err() == nil:
-			w.cfg.Events.Fault("DescribeStream", w.id, err)
+			w.Cfg.Events.Fault("DescribeStream", w.Id, err)
 		}
 
 		if !childBackoff.Wait(ctx, try) {
@@ -73,38 +73,38 @@ func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error
 
 // findChildren returns the shard's children. If there are none and inListing is set, the whole
 // listing shows why: the stream is disabled, or the shard is still open.
-func (w *shardWorker) findChildren(ctx context.Context, inListing bool) ([]string, childStatus, error) {
-	children, err := w.stream.Children(ctx, w.id)
+func (w *Worker) findChildren(ctx context.Context, inListing bool) ([]string, childStatus, error) {
+	children, err := w.Stream.Children(ctx, w.Id)
 	if err != nil || len(children) > 0 || !inListing {
 		return children, childrenUnknown, err
 	}
 
-	l, err := w.stream.Recent(ctx)
+	l, err := w.Stream.Recent(ctx)
 	if err != nil {
 		return nil, childrenUnknown, err
 	}
 
-	shard, listed := l.Shards[w.id]
+	shard, listed := l.Shards[w.Id]
 	switch {
 	case l.Closed():
-		return l.Children(w.id), childless, nil
+		return l.Children(w.Id), childless, nil
 	case listed && lineage.EndingSequence(shard) == "":
-		return l.Children(w.id), shardOpen, nil
+		return l.Children(w.Id), shardOpen, nil
 	}
 
-	return l.Children(w.id), childrenUnknown, nil
+	return l.Children(w.Id), childrenUnknown, nil
 }
 
 // insertChildLeases stores a lease for every child that has none. A child is read from its first
 // record, even if its parent was read from a later position.
-func (w *shardWorker) insertChildLeases(ctx context.Context, children []string) error {
+func (w *Worker) insertChildLeases(ctx context.Context, children []string) error {
 	for _, id := range children {
 		child := leases.Lease{
 			Shard:  id,
-			Parent: w.id,
-			Epoch:  leases.FirstEpoch(w.cfg.Clock, w.Lease.Epoch.Load()),
+			Parent: w.Id,
+			Epoch:  leases.FirstEpoch(w.Cfg.Clock, w.Lease.Epoch.Load()),
 		}
-		if _, _, err := w.table.InsertShard(ctx, child); err != nil {
+		if _, _, err := w.Table.InsertShard(ctx, child); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package poller
+package redelivery
 
 import (
 	"context"
@@ -17,15 +17,15 @@ import (
 	"ratchet/streams/store"
 )
 
-// retryQueues runs the retry queues of this worker's handlers. For each handler there
+// Queues runs the retry queues of this worker's handlers. For each handler there
 // is a lease, so that one worker at a time delivers the handler's waiting records. These
 // leases follow the same rules as the leases of shards.
-type retryQueues struct {
-	cfg       *queueConfig
+type Queues struct {
+	cfg       *Config
 	table     *retryqueue.Table
 	leases    *leases.Table
 	scheduler *lanes.Scheduler
-	// LeaseDuration is the duration of the handlers' leases, interval the time between two looks at
+	// leaseDuration is the duration of the handlers' leases, interval the time between two looks at
 	// them.
 	leaseDuration, interval time.Duration
 
@@ -33,13 +33,13 @@ type retryQueues struct {
 	additions int64                        // the newest number of additions that this worker has loaded; used by run only
 	log       worker.LogThrottle
 
-	mu   sync.Mutex
-	held map[string]*retryQueue // by handler
+	Mu   sync.Mutex
+	Held map[string]*Queue // by handler
 
 	halt context.CancelCauseFunc // ends run with a *GapError; set by run
 
 	readPauses sync.Once
-	pausesRead chan struct{} // closed when this worker has read which handlers are paused and when marks last moved
+	PausesRead chan struct{} // closed when this worker has read which handlers are paused and when marks last moved
 }
 
 // maxRetryScan is the longest time between two looks at the leases. A look costs one
@@ -50,8 +50,8 @@ const maxRetryScan = 5 * time.Second
 // renewal costs a write, and waiting records are not urgent.
 const retryLeases = 5
 
-// queueConfig says how the retry queues are delivered. All fields but StreamARN must be set.
-type queueConfig struct {
+// Config says how the retry queues are delivered. All fields but StreamARN must be set.
+type Config struct {
 	DynamoDB        store.API
 	StreamARN       string
 	LeaseTable      string
@@ -65,28 +65,28 @@ type queueConfig struct {
 	DrainTimeout    time.Duration
 	Events          streams.Events
 	Log             *slog.Logger
-	clock           *dynamo.Clock
+	Clock           *dynamo.Clock
 }
 
-// newRetryQueues returns the queues of the scheduler's handlers, which use the same table.
-func newRetryQueues(cfg *queueConfig, table *retryqueue.Table, scheduler *lanes.Scheduler) *retryQueues {
-	q := &retryQueues{
+// NewQueues returns the queues of the scheduler's handlers, which use the same table.
+func NewQueues(cfg *Config, table *retryqueue.Table, scheduler *lanes.Scheduler) *Queues {
+	q := &Queues{
 		cfg:           cfg,
 		table:         table,
-		leases:        &leases.Table{API: cfg.DynamoDB, Table: cfg.LeaseTable, Stream: retryqueue.SourcePrefix + table.Scope, Clock: cfg.clock},
+		leases:        &leases.Table{API: cfg.DynamoDB, Table: cfg.LeaseTable, Stream: retryqueue.SourcePrefix + table.Scope, Clock: cfg.Clock},
 		scheduler:     scheduler,
 		leaseDuration: retryLeases * cfg.LeaseDuration,
 		interval:      min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
-		held:          map[string]*retryQueue{},
-		pausesRead:    make(chan struct{}),
+		Held:          map[string]*Queue{},
+		PausesRead:    make(chan struct{}),
 	}
 	scheduler.SetQueues(q)
 
 	return q
 }
 
-// run works until ctx ends, and then drains. It returns an error only for a gap under GapHalt.
-func (q *retryQueues) run(ctx context.Context) error {
+// Run works until ctx ends, and then drains. It returns an error only for a gap under GapHalt.
+func (q *Queues) Run(ctx context.Context) error {
 	ctx, q.halt = context.WithCancelCause(ctx)
 	defer q.halt(nil)
 
@@ -119,7 +119,7 @@ func haltedBy(ctx context.Context) error {
 }
 
 // checkLeases takes the leases that are due to this worker and starts their queues.
-func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) error {
+func (q *Queues) checkLeases(ctx context.Context, queues *sync.WaitGroup) error {
 	call, cancel := context.WithTimeout(ctx, max(q.cfg.LeaseDuration/2, time.Second))
 	defer cancel()
 
@@ -142,7 +142,7 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 		Me:            q.cfg.Owner,
 		LeaseDuration: q.leaseDuration,
 		ScanInterval:  q.interval,
-		Holds:         func(handler string) bool { return q.queue(handler) != nil },
+		Holds:         func(handler string) bool { return q.Queue(handler) != nil },
 	}.Decide(q.observed, now).Take
 
 	for _, lease := range due {
@@ -171,7 +171,7 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 // learnAdditions makes sure that this worker knows the items that other processes have put into the
 // queues, so that newer records of these items wait and the queues that it holds deliver them.
 // count is the stored number of additions.
-func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
+func (q *Queues) learnAdditions(ctx context.Context, count int64) error {
 	if count == q.additions {
 		return nil
 	}
@@ -182,10 +182,10 @@ func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
 	// Only after the load has succeeded, so that a failed load is repeated at the next look.
 	q.additions = count
 
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
 
-	for _, queue := range q.held {
+	for _, queue := range q.Held {
 		queue.readAgain()
 	}
 
@@ -194,11 +194,11 @@ func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
 
 // knownAfter is the time after which every worker knows of an item that another process has put
 // into a queue. The item is not delivered before.
-func (q *retryQueues) knownAfter() time.Duration { return 2 * q.interval }
+func (q *Queues) knownAfter() time.Duration { return 2 * q.interval }
 
 // leases.Read returns the leases of this worker's handlers, and how often records were put
 // into the queues by other processes. It stores the leases that are missing.
-func (q *retryQueues) readLeases(ctx context.Context) (_ []leases.Lease, additions int64, err error) {
+func (q *Queues) readLeases(ctx context.Context) (_ []leases.Lease, additions int64, err error) {
 	all, _, err := q.leases.Read(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -212,7 +212,7 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []leases.Lease, additio
 		if !ok {
 			// The holder of a lease whose row was deleted may store the row first. Then insert
 			// changes nothing, and take fails because its conditions do not match the row.
-			l = leases.Lease{Shard: h.Name, Epoch: leases.FirstEpoch(q.cfg.clock, 0)}
+			l = leases.Lease{Shard: h.Name, Epoch: leases.FirstEpoch(q.cfg.Clock, 0)}
 			if _, err := q.leases.Insert(ctx, l); err != nil {
 				return nil, 0, err
 			}
@@ -221,32 +221,32 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []leases.Lease, additio
 		out = append(out, l)
 	}
 	q.scheduler.MarkedAt.Store(lanes.UnixMilli(stored[retryqueue.AdditionsRow].MarkedAt))
-	q.readPauses.Do(func() { close(q.pausesRead) })
+	q.readPauses.Do(func() { close(q.PausesRead) })
 
 	return out, stored[retryqueue.AdditionsRow].Counter, nil
 }
 
-func (q *retryQueues) queue(handler string) *retryQueue {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (q *Queues) Queue(handler string) *Queue {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
 
-	return q.held[handler]
+	return q.Held[handler]
 }
 
-func (q *retryQueues) set(handler string, queue *retryQueue) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (q *Queues) set(handler string, queue *Queue) {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
 
 	if queue == nil {
-		delete(q.held, handler)
+		delete(q.Held, handler)
 	} else {
-		q.held[handler] = queue
+		q.Held[handler] = queue
 	}
 }
 
 // Note adds a new row to the handler's queue, if this worker holds the queue.
-func (q *retryQueues) Note(item lanes.Item, due time.Time) {
-	if queue := q.queue(q.cfg.Handlers[item.Handler].Name); queue != nil {
+func (q *Queues) Note(item lanes.Item, due time.Time) {
+	if queue := q.Queue(q.cfg.Handlers[item.Handler].Name); queue != nil {
 		// This worker has just stored the row.
 		queue.addItem(&queuedItem{queue: queue, hash: item.Hash, due: due, claimed: true})
 		queue.wakeUp()
@@ -254,15 +254,15 @@ func (q *retryQueues) Note(item lanes.Item, due time.Time) {
 }
 
 // TryAll makes all items of the handler's queue due, if this worker holds the queue.
-func (q *retryQueues) TryAll(handler int) {
-	if queue := q.queue(q.cfg.Handlers[handler].Name); queue != nil {
+func (q *Queues) TryAll(handler int) {
+	if queue := q.Queue(q.cfg.Handlers[handler].Name); queue != nil {
 		queue.tryAll()
 	}
 }
 
 // WaitUntilEmpty waits until no record of this worker's handlers waits. It reports
 // false when ctx ends first.
-func (q *retryQueues) waitUntilEmpty(ctx context.Context) bool {
+func (q *Queues) WaitUntilEmpty(ctx context.Context) bool {
 	for {
 		waiting := 0
 		for _, h := range q.cfg.Handlers {

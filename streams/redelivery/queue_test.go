@@ -1,0 +1,223 @@
+package redelivery
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/streams"
+	"ratchet/streams/calls"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/holders"
+	"ratchet/streams/lanes"
+	"ratchet/streams/leases"
+	"ratchet/streams/retryqueue"
+	"ratchet/streams/store"
+)
+
+const arn = "arn:aws:dynamodb:eu-central-1:000000000000:table/orders/stream/1"
+
+// testQueues returns the queues of a handler "h" that must not be called, on an engine of their own, and the
+// transport of their client.
+func testQueues(t *testing.T) (*Queues, *embeddedtest.Transport) {
+	t.Helper()
+
+	engine := embeddedtest.Open(t)
+	embeddedtest.Run(t, engine)
+
+	aws := engine.AWSConfig()
+	aws.Retryer = embeddedtest.RetryAtOnce
+	transport := embeddedtest.Intercept(&aws)
+	client := dynamodb.NewFromConfig(aws)
+	embeddedtest.Create(t, client, leases.TableInput("leases"), deadletters.TableInput("dead-letters"))
+
+	handle := func(context.Context, streams.Record) error {
+		t.Error("the handler was called")
+		return nil
+	}
+	handlers := calls.WithDefaults([]streams.Handler{{Name: "h", Handle: handle, Concurrency: 64}}, calls.DefaultRetry, time.Minute)
+	table := &retryqueue.Table{API: client, Table: "dead-letters", Scope: "orders"}
+
+	scheduler := lanes.NewScheduler(&lanes.Config{
+		Handlers:    handlers,
+		Concurrency: 64,
+		Log:         embeddedtest.Quiet(),
+		Retries:     table,
+		Clock:       &dynamo.Clock{},
+		Calls:       &lanes.Gate{},
+	})
+
+	return NewQueues(&Config{
+		DynamoDB:        client,
+		LeaseTable:      "leases",
+		DeadLetterTable: "dead-letters",
+		Owner:           "w",
+		Handlers:        handlers,
+		LeaseDuration:   10 * time.Second,
+		Log:             embeddedtest.Quiet(),
+		Clock:           &dynamo.Clock{},
+	}, table, scheduler), transport
+}
+
+// refusedTransactions are in each other's way.
+var refusedTransactions = embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: &embeddedtest.Error{Code: "TransactionCanceledException"}}
+
+// storeOverflow stores a row of the item "o" with so many of its records, and others beside it. It
+// pops the records of the row except the last keep ones.
+func storeOverflow(t *testing.T, table *retryqueue.Table, beside, keep int) retryqueue.Row {
+	t.Helper()
+
+	hash, ctx := store.HashOf("o"), t.Context()
+	for n := 1; n <= 100+beside; n++ {
+		r := streams.Record{StreamARN: arn, SequenceNumber: strconv.Itoa(n), Handler: "h", Keys: dynamo.Item{"id": dynamo.S("o")}}
+
+		var err error
+		if n == 1 {
+			_, err = table.Create(ctx, hash, r, retryqueue.Row{NextTry: time.Now()})
+		} else {
+			_, err = table.Append(ctx, hash, r)
+		}
+
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	row, _, err := table.Get(ctx, "h", hash)
+	for err == nil && len(row.Records) > keep {
+		row, err = table.Pop(ctx, "h", row)
+	}
+
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return row
+}
+
+// heldForAnHour is the work of a queue whose lease is held.
+func heldForAnHour() holders.Work {
+	return holders.Work{Lease: holders.Hold(nil, leases.Lease{Epoch: 1}, time.Now(), time.Hour)}
+}
+
+// TestASuspectQueueIsForgiven: after the time in which each of its records was due, the deaths of
+// earlier holders do not count any more, neither here nor in the lease.
+func TestASuspectQueueIsForgiven(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		queues, _ := testQueues(t)
+		ctx := t.Context()
+
+		if _, err := queues.leases.Insert(ctx, leases.Lease{Shard: "h", Epoch: 1}); err != nil {
+			t.Fatal(err)
+		}
+
+		var lease leases.Lease
+		for holder := range leases.SuspectAfter + 1 {
+			leases, _, err := queues.leases.Read(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if lease, _, err = queues.leases.Take(ctx, leases[0], strconv.Itoa(holder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		for _, held := range []time.Duration{0, queues.cfg.Handlers[0].Retry.Max + lanes.SuspectQueueFor + time.Second} {
+			q := newRetryQueue(ctx, queues, lease, time.Now().Add(-held))
+			q.check(time.Now())
+
+			if forgiven := held > 0; q.suspect.Load() == forgiven || q.toStore().ForgetDeaths != forgiven {
+				t.Errorf("held for %v: suspect %t", held, q.suspect.Load())
+			}
+
+			if err := q.WriteProgress(ctx); err != nil {
+				t.Fatal(err)
+			}
+
+			leases, _, err := queues.leases.Read(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if forgiven := held > 0; (leases[0].Deaths == 0) != forgiven {
+				t.Errorf("held for %v: %d deaths stored", held, leases[0].Deaths)
+			}
+			lease = leases[0]
+		}
+	})
+}
+
+// TestAMoveThatIsRefusedIsNotRepeatedAtOnce: the pauses between the tries grow.
+func TestAMoveThatIsRefusedIsNotRepeatedAtOnce(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		queues, transport := testQueues(t)
+		row := storeOverflow(t, queues.table, 2, 1)
+
+		transport.Inject(refusedTransactions)
+
+		q := &Queue{queues: queues, h: &queues.cfg.Handlers[0], Work: heldForAnHour()}
+		item := &queuedItem{queue: q, hash: row.Hash}
+
+		for range 8 {
+			if _, err := item.try(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		next, err := item.try(context.Background(), nil)
+		if err != nil || time.Until(next) < time.Second {
+			t.Errorf("the next try is in %v, %v", time.Until(next), err)
+		}
+	})
+}
+
+// TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone: a call may take minutes, and others look
+// every 10 ms whether it has ended.
+func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		queues, transport := testQueues(t)
+		transport.Before(func(c *embeddedtest.Call) error {
+			t.Errorf("a call of %s", c.Operation)
+			return nil
+		})
+		queues.scheduler.Calls.EnterAlone()
+
+		q := &Queue{queues: queues, h: &queues.cfg.Handlers[0], Work: heldForAnHour()}
+		q.suspect.Store(true)
+
+		if next, err := (&queuedItem{queue: q, hash: store.HashOf("o")}).try(t.Context(), nil); err != nil || next.IsZero() {
+			t.Errorf("%v, %v", next, err)
+		}
+	})
+}
+
+// TestTheRowOfAnItemIsNotEmptiedWhileRecordsWaitBesideIt: moving them fails because another write is
+// in the way. Without records the row, and with it those beside it, would be forgotten.
+func TestTheRowOfAnItemIsNotEmptiedWhileRecordsWaitBesideIt(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		queues, transport := testQueues(t)
+		row := storeOverflow(t, queues.table, 2, 1)
+
+		transport.Inject(refusedTransactions)
+
+		q := &Queue{queues: queues, h: &queues.cfg.Handlers[0], Work: heldForAnHour()}
+		item := &queuedItem{queue: q, hash: row.Hash}
+
+		if next, err := item.try(t.Context(), nil); err != nil || next.IsZero() {
+			t.Errorf("%v, %v", next, err)
+		}
+
+		// As a worker has read the row that has lost the queue: before the others were added beside it.
+		row.More = 0
+
+		if left, err := queues.table.Pop(t.Context(), "h", row); err != nil || left.More != 2 {
+			t.Errorf("the row was deleted: %+v, %v", left, err)
+		}
+	})
+}
