@@ -6,10 +6,10 @@ import "slices"
 // nobody moves the order: no state of it waits, no error is needed, and the data decides the same way each time.
 // It ends with States.Runtime when the history is full.
 func (x *explorer) findBusyLoop() {
-	next := make([][]int32, len(x.visits))
+	next := make([][]edge, len(x.visits))
 	for _, e := range x.edges {
 		if !e.chance && !e.failure && e.from >= 0 {
-			next[e.from] = append(next[e.from], e.to)
+			next[e.from] = append(next[e.from], e)
 		}
 	}
 
@@ -20,8 +20,10 @@ func (x *explorer) findBusyLoop() {
 		}
 
 		path := x.pathTo(i)
-		for _, j := range loop {
-			path = append(path, x.stepAt(j))
+		for _, e := range loop {
+			step := x.stepAt(e.to)
+			step.How = e.how
+			path = append(path, step)
 		}
 
 		x.once("busy-loop", x.visits[i].state, func() {
@@ -42,11 +44,11 @@ func (x *explorer) findBusyLoop() {
 
 // looping lists the visits that may be on a loop: those that are left when every visit to which nothing leads
 // is taken away, one after the other.
-func looping(next [][]int32) []int32 {
+func looping(next [][]edge) []int32 {
 	into := make([]int, len(next))
-	for _, to := range next {
-		for _, i := range to {
-			into[i]++
+	for _, edges := range next {
+		for _, e := range edges {
+			into[e.to]++
 		}
 	}
 
@@ -58,9 +60,9 @@ func looping(next [][]int32) []int32 {
 	}
 
 	for ; len(free) > 0; free = free[1:] {
-		for _, i := range next[free[0]] {
-			if into[i]--; into[i] == 0 {
-				free = append(free, i)
+		for _, e := range next[free[0]] {
+			if into[e.to]--; into[e.to] == 0 {
+				free = append(free, e.to)
 			}
 		}
 	}
@@ -76,23 +78,23 @@ func looping(next [][]int32) []int32 {
 }
 
 // wayBack returns the shortest way from a visit back to it, nil if there is none.
-func wayBack(start int32, next [][]int32) []int32 {
-	before := map[int32]int32{}
+func wayBack(start int32, next [][]edge) []edge {
+	before := map[int32]edge{}
 	for queue := []int32{start}; len(queue) > 0; queue = queue[1:] {
-		for _, to := range next[queue[0]] {
-			if to == start {
-				way := []int32{start}
-				for i := queue[0]; i != start; i = before[i] {
-					way = append(way, i)
+		for _, e := range next[queue[0]] {
+			if e.to == start {
+				way := []edge{e}
+				for i := e.from; i != start; i = before[i].from {
+					way = append(way, before[i])
 				}
 				slices.Reverse(way)
 
 				return way
 			}
 
-			if _, seen := before[to]; !seen {
-				before[to] = queue[0]
-				queue = append(queue, to)
+			if _, seen := before[e.to]; !seen {
+				before[e.to] = e
+				queue = append(queue, e.to)
 			}
 		}
 	}

@@ -162,9 +162,9 @@ func (c *checker) checkEffect(s *aslState) {
 	}
 }
 
-// broken reports whether the graph has loose ends.
+// broken reports whether the graph has loose ends, or tasks that do what no order knows.
 func (c *checker) broken() bool {
-	loose := []string{"missing-start", "missing-target", "missing-next", "next-and-end", "unknown-type", "empty-choice", "empty-branches"}
+	loose := []string{"unknown-event", "unknown-awaited-state", "missing-start", "missing-target", "missing-next", "next-and-end", "unknown-type", "empty-choice", "empty-branches"}
 
 	return slices.ContainsFunc(c.findings, func(f Finding) bool { return slices.Contains(loose, f.Code) })
 }

@@ -378,7 +378,7 @@ func TestBranchesAreExplored(t *testing.T) {
 "Place":{"Type":"Task","Resource":"${PlaceOrderArn}","ResultPath":"$.order","TimeoutSeconds":9,"HeartbeatSeconds":3,"Next":"Both"},
 "Both":{"Type":"Parallel","ResultPath":null,"Next":"Done","Catch":[{"ErrorEquals":["States.ALL"],"ResultPath":"$.e","Next":"Stopped"}],"Branches":[
  {"StartAt":"Act","States":{"Act":{"Type":"Task","Resource":"${ApplyTransitionArn}","ResultPath":"$.order","TimeoutSeconds":9,"HeartbeatSeconds":3,
-  "Parameters":{"event":"` + event + `","transitionId.$":"$.id"},"End":true}}},
+  "Parameters":{"event":"` + event + `","transitionId.$":"States.MathAdd($.order.transitionId, 1)"},"End":true}}},
  {"StartAt":"Mail","States":{"Mail":{"Type":"Pass","End":true}}}]},
 "Done":{"Type":"Succeed"},"Stopped":{"Type":"Fail"}}}`)
 	}

@@ -53,6 +53,7 @@ func (w way) and(how string) way {
 type edge struct {
 	from, to                int32
 	failure, caught, chance bool
+	how                     string
 }
 
 // explorer walks the product of the ASL graph and the order's table.
@@ -85,6 +86,7 @@ type explorer struct {
 	appliedRules map[*aslState]map[int]bool // rules of a Choice that can apply
 	tasks        map[*aslState]*taskRecord
 	reported     map[string]bool // code and path of findings
+	faulty       bool            // some path was not followed to its end
 }
 
 // taskRecord is what the exploration has learned about a task.
@@ -246,9 +248,10 @@ func (x *explorer) addEdge(to *aslState, p point, w way) {
 		x.visits = append(x.visits, visit{n, x.current, w.how, seen})
 	}
 
-	e := edge{x.current, i, w.failure, w.caught, w.chance}
+	e := edge{from: x.current, to: i, failure: w.failure, caught: w.caught, chance: w.chance}
 	if x.current >= 0 && !x.leaving[e] {
 		x.leaving[e] = true
+		e.how = w.how
 		x.edges = append(x.edges, e)
 	}
 
@@ -287,9 +290,7 @@ func (x *explorer) expand(n node) {
 	s, p := n.state, n.point
 	switch s.kind {
 	case "Succeed":
-		out, p := x.outputOf(s, p, nil)
-		p.frame = x.frames.with(p.frame, out)
-		x.leaveScope(s.scope, p, way{})
+		x.leave(s, p, nil, way{})
 	case "Fail":
 		x.followFail(s, p)
 	case "Choice":

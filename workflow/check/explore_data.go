@@ -12,10 +12,11 @@ func (x *explorer) scopeOf(p point, data *value, faults *[]fault) scope {
 	return scope{explorer: x, frame: p.frame, data: data, faults: faults}
 }
 
-// reportFaults reports references of a state that lead nowhere.
-func (x *explorer) reportFaults(s *aslState, p point, faults []fault) {
+// reportFaults reports references of a state that lead nowhere, and whether there are any. The execution is
+// then not followed any further: it ends there, or nothing is known of it.
+func (x *explorer) reportFaults(s *aslState, p point, faults []fault) bool {
 	for _, f := range faults {
-		x.ends[x.current] = true
+		x.ends[x.current], x.faulty = true, true
 
 		switch {
 		case !f.lost:
@@ -27,6 +28,8 @@ func (x *explorer) reportFaults(s *aslState, p point, faults []fault) {
 				"%s is read, and nothing says that the order's position is there: a state on the path left it out or wrote over it, or the check cannot follow it", f.path)
 		}
 	}
+
+	return len(faults) > 0
 }
 
 // effectiveInput applies InputPath.
@@ -57,12 +60,16 @@ func (x *explorer) argumentsOf(s *aslState, p point, faults *[]fault) *value {
 }
 
 // outputOf returns the output of a state with its variables assigned. Without a result, the state is one
-// that passes its input on, or a Pass with a result of its own.
-func (x *explorer) outputOf(s *aslState, p point, result *value) (*value, point) {
+// that passes its input on, or a Pass with a result of its own. ok is false if the execution cannot go on.
+func (x *explorer) outputOf(s *aslState, p point, result *value) (out *value, after point, ok bool) {
 	var faults []fault
-	defer func() { x.reportFaults(s, p, faults) }()
+	out, after = x.evaluateOutput(s, p, result, &faults)
 
-	sc := x.scopeOf(p, p.frame.input, &faults)
+	return out, after, !x.reportFaults(s, p, faults)
+}
+
+func (x *explorer) evaluateOutput(s *aslState, p point, result *value, faults *[]fault) (*value, point) {
+	sc := x.scopeOf(p, p.frame.input, faults)
 	if s.jsonata {
 		out := p.frame.input
 		if result != nil {
@@ -78,7 +85,7 @@ func (x *explorer) outputOf(s *aslState, p point, result *value) (*value, point)
 	case s.result != nil:
 		result = constantOf(s.result)
 	default:
-		result = x.argumentsOf(s, p, &faults)
+		result = x.argumentsOf(s, p, faults)
 	}
 
 	sc.data = result
@@ -93,10 +100,10 @@ func (x *explorer) outputOf(s *aslState, p point, result *value) (*value, point)
 
 	out := result
 	if !passes {
-		out = x.put(p, s.resultPath, result, &faults)
+		out = x.put(p, s.resultPath, result, faults)
 	}
 
-	return x.selectOutput(s, p, out, &faults), after
+	return x.selectOutput(s, p, out, faults), after
 }
 
 // queryOutput evaluates an Assign and an Output of JSONata.
@@ -147,8 +154,9 @@ func (x *explorer) put(p point, path string, result *value, faults *[]fault) *va
 
 // leave goes on after a state that succeeded.
 func (x *explorer) leave(s *aslState, p point, result *value, w way) {
-	out, p := x.outputOf(s, p, result)
-	x.goOn(s, p, out, s.next, w)
+	if out, after, ok := x.outputOf(s, p, result); ok {
+		x.goOn(s, after, out, s.next, w)
+	}
 }
 
 // goOn enters the next state with an input, or leaves the scope.
@@ -164,33 +172,33 @@ func (x *explorer) goOn(s *aslState, p point, input *value, next string, w way) 
 
 // catch goes on after a Catch took an error.
 func (x *explorer) catch(s *aslState, k aslCatch, err string, cause *value, p point, w way) {
-	var faults []fault
-	defer func() { x.reportFaults(s, p, faults) }()
-
 	name := foreignValue
 	if err != "" && x.live.names {
 		name = newValue(value{kind: text, name: err})
 	}
 
+	var faults []fault
 	failure := objectOf(map[string]*value{"Error": name, "Cause": cause})
 	sc := x.scopeOf(p, p.frame.input, &faults)
-	w.caught = true
 
-	if s.jsonata {
+	var out *value
+	after := p
+	switch {
+	case s.jsonata:
 		sc.failure = failure
-		out, p := x.queryOutput(sc, p, failure, k.assign, k.outputs)
-		x.goOn(s, p, out, k.next, w)
-
-		return
+		out, after = x.queryOutput(sc, p, failure, k.assign, k.outputs)
+	default:
+		out = x.put(p, k.resultPath, failure, &faults)
+		if k.assign != nil {
+			sc.data = failure
+			after.frame = x.frames.assigned(p.frame, sc.template(k.assign))
+		}
 	}
 
-	out := x.put(p, k.resultPath, failure, &faults)
-	if k.assign != nil {
-		sc.data = failure
-		p.frame = x.frames.assigned(p.frame, sc.template(k.assign))
+	if !x.reportFaults(s, p, faults) {
+		w.caught = true
+		x.goOn(s, after, out, k.next, w)
 	}
-
-	x.goOn(s, p, out, k.next, w)
 }
 
 // followChoice follows the rules in order, with what is known of the data.
@@ -200,8 +208,6 @@ func (x *explorer) followChoice(s *aslState, p point) {
 	}
 
 	var faults []fault
-	defer func() { x.reportFaults(s, p, faults) }()
-
 	in := x.effectiveInput(s, p, &faults)
 	sc := x.scopeOf(p, in, &faults)
 	w := way{}
@@ -209,6 +215,10 @@ func (x *explorer) followChoice(s *aslState, p point) {
 	undecided := false
 	for i, r := range s.rules {
 		applies, steady := r.cond.evaluate(sc)
+		if x.reportFaults(s, p, faults) {
+			return
+		}
+
 		if applies == no {
 			continue
 		}
@@ -233,11 +243,11 @@ func (x *explorer) followChoice(s *aslState, p point) {
 		return
 	}
 
-	x.reportNoRule(s, p, undecided, len(faults) > 0)
+	x.reportNoRule(s, p, undecided)
 }
 
 // reportNoRule reports that no rule of a Choice may apply, unless a Catch around it takes the error.
-func (x *explorer) reportNoRule(s *aslState, p point, undecided, faulty bool) {
+func (x *explorer) reportNoRule(s *aslState, p point, undecided bool) {
 	const err = "States.NoChoiceMatched"
 	if s.scope.parent != nil {
 		outer := p
@@ -250,8 +260,6 @@ func (x *explorer) reportNoRule(s *aslState, p point, undecided, faulty bool) {
 	x.ends[x.current] = true
 
 	switch {
-	case faulty:
-		// The finding about the data that is missing says more.
 	case undecided:
 		x.report(SeverityError, "choice-without-default", s,
 			"no Default: data that no rule matches ends the execution with %s", err)
@@ -264,22 +272,23 @@ func (x *explorer) reportNoRule(s *aslState, p point, undecided, faulty bool) {
 // follow leaves a Choice.
 func (x *explorer) follow(s *aslState, p point, in *value, assign, outputs *document.Node, next string, w way) {
 	var faults []fault
-	defer func() { x.reportFaults(s, p, faults) }()
-
 	sc := x.scopeOf(p, in, &faults)
-	if s.jsonata {
-		out, p := x.queryOutput(sc, p, in, assign, outputs)
-		x.goOn(s, p, out, next, w)
 
-		return
+	var out *value
+	after := p
+	switch {
+	case s.jsonata:
+		out, after = x.queryOutput(sc, p, in, assign, outputs)
+	default:
+		out = x.selectOutput(s, p, in, &faults)
+		if assign != nil {
+			after.frame = x.frames.assigned(p.frame, sc.template(assign))
+		}
 	}
 
-	out := x.selectOutput(s, p, in, &faults)
-	if assign != nil {
-		p.frame = x.frames.assigned(p.frame, sc.template(assign))
+	if !x.reportFaults(s, p, faults) {
+		x.goOn(s, after, out, next, w)
 	}
-
-	x.goOn(s, p, out, next, w)
 }
 
 // join joins two parts of an explanation.

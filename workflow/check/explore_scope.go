@@ -10,7 +10,9 @@ import (
 func (x *explorer) enterParallel(s *aslState, p point) {
 	var faults []fault
 	in := x.argumentsOf(s, p, &faults)
-	x.reportFaults(s, p, faults)
+	if x.reportFaults(s, p, faults) {
+		return
+	}
 
 	f := x.frames.of(frame{input: in, vars: objectOf(nil), up: p.frame, entry: x.current})
 	for _, b := range s.branches {
@@ -53,7 +55,9 @@ func (x *explorer) enterItem(s *aslState, p point, w way) {
 		item = unfollowed(sc.path(s.itemsPath))
 	}
 
-	x.reportFaults(s, p, faults)
+	if x.reportFaults(s, p, faults) {
+		return
+	}
 
 	b := s.branches[0]
 	creates := slices.ContainsFunc(x.m.all, func(t *aslState) bool { return t.effect.Creates && inside(t, b) })

@@ -29,7 +29,9 @@ func (x *explorer) followTask(s *aslState, p point) {
 		return
 	}
 
-	x.reportFaults(s, p, faults)
+	if x.reportFaults(s, p, faults) {
+		return
+	}
 
 	switch {
 	case e.Creates:

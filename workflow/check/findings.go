@@ -36,6 +36,11 @@ func (x *explorer) addFindings() {
 
 // findDeadState reports a state to which the graph has a way, but no order comes.
 func (x *explorer) findDeadState(s *aslState) {
+	// A path that was not followed may lead here.
+	if x.faulty {
+		return
+	}
+
 	unlinked := func(f Finding) bool { return f.Code == "unreachable-state" && f.State == s.path() }
 	if slices.ContainsFunc(x.findings, unlinked) {
 		return
@@ -48,8 +53,15 @@ func (x *explorer) findDeadState(s *aslState) {
 // states it is refused.
 func (x *explorer) findRefusedTask(s *aslState, visits []int32) {
 	e := s.effect
-	if (!e.moves() && e.Awaits == "") || x.reported["event-before-creation "+s.path()] {
+	if !e.moves() && e.Awaits == "" {
 		return
+	}
+
+	// On some path, nothing is known of the task.
+	for _, code := range []string{"event-before-creation", "lost-position", "missing-data"} {
+		if x.reported[code+" "+s.path()] {
+			return
+		}
 	}
 
 	var here []string // states of the order
@@ -98,7 +110,7 @@ func joinStates(states []workflow.State) string {
 func (x *explorer) findDeadRules(s *aslState) {
 	for i, r := range s.rules {
 		// A condition on anything else may go either way, so it cannot be dead.
-		if x.appliedRules[s][i] || s.jsonata || !r.cond.onlyAbout(x.cfg.Variable) {
+		if x.faulty || x.appliedRules[s][i] || s.jsonata || !r.cond.onlyAbout(x.cfg.Variable) {
 			continue
 		}
 
@@ -143,7 +155,7 @@ func (x *explorer) findParallelMoves(s *aslState) {
 // findMissingEnds reports terminal states of the order with which no execution ends well.
 func (x *explorer) findMissingEnds() {
 	for i, s := range x.order.states {
-		if !s.Terminal || x.accepted[int16(i)] {
+		if !s.Terminal || x.accepted[int16(i)] || x.faulty {
 			continue
 		}
 

@@ -32,33 +32,34 @@ var serviceErrors = []string{
 // several errors in a Retry or Catch: States.ALL and States.TaskFailed.
 func ServiceErrors() []string { return slices.Clone(serviceErrors) }
 
-// matches reports whether an ErrorEquals list takes an error. The
-// error "" stands for a name that no list has.
+// matches reports whether an ErrorEquals list takes an error. The error "" stands for a name that no list has.
+// Nothing takes States.Runtime. A missed heartbeat is a time-out, too.
 func matches(names []string, err string) bool {
-	for _, n := range names {
-		switch n {
-		case err:
-			return true
-		case "States.ALL":
-			// AWS excludes these two from States.ALL.
-			if err != "States.DataLimitExceeded" && err != "States.Runtime" {
-				return true
-			}
-		case "States.TaskFailed":
-			if err != "States.Timeout" {
-				return true
-			}
-		}
+	if err == "States.Runtime" {
+		return false
 	}
 
-	return false
+	timeout := err == "States.Timeout" || err == "States.HeartbeatTimeout"
+
+	return slices.ContainsFunc(names, func(name string) bool {
+		switch name {
+		case "States.ALL":
+			return err != "States.DataLimitExceeded"
+		case "States.TaskFailed":
+			return !timeout && err != "States.DataLimitExceeded"
+		case "States.Timeout":
+			return timeout
+		}
+
+		return name == err
+	})
 }
 
 // lintErrors checks the names in Retry and Catch.
 func (c *checker) lintErrors(s *aslState) {
 	taken := map[string]int{}
 	for i, r := range s.retry {
-		c.lintRetry(s, r)
+		c.lintRetry(s, i)
 		c.lintNames(s, "Retry", r.line, r.errors, i == len(s.retry)-1)
 		c.lintShadow(s, "Retry", r.line, r.errors, taken)
 	}
@@ -122,7 +123,8 @@ func (c *checker) misspelled(name string) bool {
 	return !slices.Contains(known, name) && slices.ContainsFunc(known, similar)
 }
 
-func (c *checker) lintRetry(s *aslState, r aslRetry) {
+func (c *checker) lintRetry(s *aslState, i int) {
+	r := s.retry[i]
 	c.lintRetryNumbers(s, r)
 
 	if r.attempts == 0 {
@@ -147,7 +149,7 @@ func (c *checker) lintRetry(s *aslState, r aslRetry) {
 			continue
 		}
 
-		swallowed := c.swallowed(s, r)
+		swallowed := c.swallowed(s, i)
 		switch {
 		// Only activities raise the errors of the config, so a call of a service gets the milder finding.
 		case s.effect.Activity && len(swallowed) > 0:
@@ -178,14 +180,13 @@ func (c *checker) lintRetryNumbers(s *aslState, r aslRetry) {
 	}
 }
 
-// swallowed lists the terminal errors that reach a catch-all entry of Retry, because no
-// earlier entry takes them.
-func (c *checker) swallowed(s *aslState, all aslRetry) []string {
+// swallowed lists the terminal errors that an entry of Retry takes without naming them. Entries are tried in
+// the order of the file, so an earlier one that takes an error keeps it from this one.
+func (c *checker) swallowed(s *aslState, entry int) []string {
 	var names []string
 	for _, n := range slices.Concat(c.cfg.Overtaken, c.cfg.Terminal) {
-		first := slices.IndexFunc(s.retry, func(r aslRetry) bool { return slices.Contains(r.errors, n) })
-		// Entries of a Retry are tried in the order of the file.
-		if first < 0 || s.retry[first].line >= all.line {
+		first := slices.IndexFunc(s.retry, func(r aslRetry) bool { return matches(r.errors, n) })
+		if first == entry && !slices.Contains(s.retry[entry].errors, n) {
 			names = append(names, n)
 		}
 	}

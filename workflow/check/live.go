@@ -114,6 +114,10 @@ func (l *live) addOwn(s *aslState) {
 	}
 
 	input := l.inputOf(s)
+	if s.input != "$" && s.input != "" {
+		l.add(s, input)
+	}
+
 	for _, n := range []*document.Node{s.parameters, s.itemSelector} {
 		eachPath(n, func(path string) { l.addPath(s, input, path) })
 	}
@@ -349,6 +353,10 @@ func (l *live) addThrough(s *aslState, after paths) {
 
 	// Behind an OutputPath, the data begins further inside.
 	inside := paths{}
+	if s.output != "$" {
+		inside.add(append([]string{output.root}, output.steps...))
+	}
+
 	for _, p := range after.below("$") {
 		inside.add(slices.Concat([]string{output.root}, output.steps, p))
 	}

@@ -191,9 +191,9 @@ func constantOf(n *document.Node) *value {
 		return listOf(elements)
 	}
 
-	// Numbers are for counting.
+	// Numbers are for counting: the check does not tell them apart.
 	if n.Kind == document.Number {
-		return foreignValue
+		return numberValue
 	}
 
 	return newValue(value{kind: literal, name: n.Text})

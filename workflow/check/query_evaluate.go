@@ -272,7 +272,7 @@ func (x *explorer) equal(a, b *value) truth {
 	switch {
 	case known && known2:
 		return truthOf(s == t)
-	case a.kind == literal && b.kind == literal && a.name == b.name:
+	case a.kind == literal && b.kind == literal && a.name == b.name && a.name != "":
 		return yes
 	// The state of an order is a text.
 	case known && (b.kind == literal || b.kind == object || b.kind == list || b.kind == position),

@@ -63,6 +63,7 @@ var (
 	fixedValue     = &value{kind: foreign, key: "input"}
 	untrackedValue = &value{kind: untracked, key: "untracked"}
 	missingValue   = &value{kind: missing, key: "missing"}
+	numberValue    = &value{kind: literal, key: "number"}
 )
 
 // newValue completes a value. Data that is nested or listed without bound is not followed.
@@ -376,13 +377,16 @@ func constantPart(name string) bool { return name == "orderId" || name == "incar
 
 // merge returns the members of both objects; those of other take precedence.
 func (v *value) merge(other *value) *value {
-	if v.kind != object || other.kind != object || other.rest != nil {
+	if other.kind != object || other.rest != nil {
 		return unfollowed(v, other)
 	}
 
 	merged := v
 	for i, name := range other.names {
-		merged, _ = merged.put([]string{name}, other.values[i])
+		var ok bool
+		if merged, ok = merged.put([]string{name}, other.values[i]); !ok {
+			return untrackedValue
+		}
 	}
 
 	return merged

@@ -1,0 +1,372 @@
+package check_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/workflow"
+	"ratchet/workflow/check"
+)
+
+// The errors of the trial's tasks.
+const (
+	moved = "Order.Moved" // the order is not where the task expects it; the cause is its position
+	busy  = "Order.Busy"  // may be repeated; the task may have done its work
+)
+
+// trialConfig describes the tasks of the trial.
+func trialConfig() check.Config {
+	return check.Config{
+		Tasks: check.Tasks{
+			"create": func(map[string]any) check.Effect { return check.Effect{Creates: true} },
+			"look":   func(map[string]any) check.Effect { return check.Effect{Reads: true} },
+			"note":   func(map[string]any) check.Effect { return check.Effect{} },
+			"apply": func(p map[string]any) check.Effect {
+				event, _ := p["event"].(string)
+				_, constant := p["transitionId"]
+				_, computed := p["transitionId.$"]
+
+				return check.Effect{Event: workflow.Event(event), Fenced: constant || computed}
+			},
+		},
+		Overtaken: []string{moved},
+		Retryable: []string{busy},
+		Terminal:  []string{"Order.Bad"},
+	}
+}
+
+// applied is one transition of an order.
+type applied struct {
+	event    string
+	to       workflow.State
+	assigned bool // its id was not given by the caller
+}
+
+// world is the order of one execution, with everybody who moves it.
+type world struct {
+	mu sync.Mutex
+
+	d       *workflow.Definition
+	random  *rand.Rand
+	state   workflow.State
+	id      int
+	history map[int]applied
+	opened  bool // what the guards ask for
+
+	moves, failures int            // that others and the network may still make
+	hints           map[string]int // events that others prefer before a state, by state and event
+	calls           int
+	refused, early  map[string]int // by state of the machine: refusals, and calls before the order existed
+	looping         bool
+}
+
+// maxCalls is the number of calls after which an execution counts as going round for ever.
+const maxCalls = 150
+
+func (w *world) move(event string, assigned bool, id int) bool {
+	data := map[string]any{}
+	if w.opened {
+		data["open"] = true
+	}
+
+	decision, err := w.d.Decide(w.state, workflow.Event(event), data, nil)
+	if err != nil || decision.To == "" {
+		return false
+	}
+
+	w.state, w.id = decision.To, id
+	w.history[id] = applied{event, decision.To, assigned}
+
+	return true
+}
+
+func (w *world) answer(state workflow.State, id int) string {
+	return fmt.Sprintf(`{"orderId":"o","state":%q,"transitionId":%d}`, state, id)
+}
+
+// others moves the order now and then, with an id of its own or one that it was given.
+func (w *world) others(at string) {
+	for w.state != "" && w.moves > 0 {
+		var hinted []string
+		for _, e := range w.d.Events() {
+			if w.hints[at+" "+string(e)] > 0 {
+				hinted = append(hinted, string(e))
+			}
+		}
+
+		// With hints, nobody else moves the order.
+		if len(hinted) == 0 && (w.hints != nil || w.random.IntN(3) > 0) || len(hinted) > 0 && w.random.IntN(3) == 0 {
+			return
+		}
+
+		w.moves--
+		event := string(w.d.Events()[w.random.IntN(len(w.d.Events()))])
+		if len(hinted) > 0 {
+			event = hinted[w.random.IntN(len(hinted))]
+		}
+		w.move(event, w.random.IntN(2) == 0, w.id+1)
+	}
+}
+
+// input returns the input of an execution.
+func (w *world) input() string {
+	var lists []string
+	for i := range 10 {
+		list := []string{"[]", `[{"n":1}]`, `[{"n":1},{"n":2}]`}[w.random.IntN(3)]
+		lists = append(lists, fmt.Sprintf(`"l%d":%s`, i, list))
+	}
+
+	return fmt.Sprintf(`{"items":{%s},"flag":%t}`, strings.Join(lists, ","), w.random.IntN(2) == 0)
+}
+
+// call does a task.
+func (w *world) call(name string, in taskInput) (result, failure string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.calls++; w.calls > maxCalls {
+		w.looping = true
+	}
+
+	w.others(in.At)
+
+	fails := w.failures > 0 && w.random.IntN(8) == 0
+	if fails {
+		w.failures--
+		// A task may fail with any name that some Catch has.
+		if name := []string{busy, "", "Mine", "Order.Bad"}[w.random.IntN(4)]; name != "" {
+			return "not now", name
+		}
+	}
+
+	result, failure = w.do(name, in)
+	if fails && failure == "" {
+		return "the answer is lost", busy
+	}
+
+	return result, failure
+}
+
+func (w *world) do(name string, in taskInput) (result, failure string) {
+	if w.state == "" && name != "create" && name != "note" {
+		w.early[in.At]++
+	}
+
+	switch name {
+	case "create":
+		if w.state == "" {
+			w.state, w.id = w.d.Initial(), 1
+		}
+
+		return w.answer(w.state, w.id), ""
+	case "look":
+		return w.answer(w.state, w.id), ""
+	case "note":
+		return `{"noted":true}`, ""
+	}
+
+	id, assigned := w.id+1, in.TransitionID == nil
+	if !assigned {
+		id = *in.TransitionID
+	}
+
+	if before := w.history[id]; !assigned && before.event == in.Event && !before.assigned {
+		return w.answer(before.to, id), ""
+	}
+
+	if id <= w.id || !w.move(in.Event, assigned, id) {
+		w.refused[in.At]++
+		return w.answer(w.state, w.id), moved
+	}
+
+	return w.answer(w.state, w.id), ""
+}
+
+type taskInput struct {
+	Run, At, Event string
+	TransitionID   *int
+}
+
+// lab runs machines on the embedded engine.
+type lab struct {
+	t      testing.TB
+	client *sfn.Client
+	arns   *strings.Replacer
+
+	mu     sync.Mutex
+	worlds map[string]*world
+	now    *world
+	n      int
+}
+
+// newLab starts an engine with two workers for each activity.
+func newLab(t testing.TB) *lab {
+	l := &lab{t: t, worlds: map[string]*world{}}
+	e := embeddedtest.Open(t, func(c *embedded.Config) {})
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() { _ = e.Run(ctx) })
+	l.client = sfn.NewFromConfig(e.AWSConfig())
+
+	var pairs []string
+	for _, name := range []string{"create", "look", "note", "apply"} {
+		a, err := l.client.CreateActivity(ctx, &sfn.CreateActivityInput{Name: aws.String(name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		pairs = append(pairs, "${"+name+"Arn}", *a.ActivityArn)
+		for range 2 {
+			group.Go(func() { l.work(ctx, name, a.ActivityArn) })
+		}
+	}
+
+	l.arns = strings.NewReplacer(pairs...)
+	t.Cleanup(func() { cancel(); group.Wait() })
+
+	return l
+}
+
+func (l *lab) work(ctx context.Context, name string, arn *string) {
+	for ctx.Err() == nil {
+		task, err := l.client.GetActivityTask(ctx, &sfn.GetActivityTaskInput{ActivityArn: arn})
+		if err != nil || task.TaskToken == nil {
+			continue
+		}
+
+		var in taskInput
+		if err := json.Unmarshal([]byte(*task.Input), &in); err != nil {
+			l.t.Errorf("input of %s: %v", name, err)
+		}
+
+		l.mu.Lock()
+		w := l.worlds[in.Run]
+		// The items of a distributed Map are executions of their own.
+		if w == nil {
+			w = l.now
+		}
+		l.mu.Unlock()
+
+		result, failure := w.call(name, in)
+		if failure != "" {
+			_, _ = l.client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: task.TaskToken, Error: &failure, Cause: &result})
+			continue
+		}
+
+		_, _ = l.client.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: task.TaskToken, Output: &result})
+	}
+}
+
+// visited is a state that an execution has entered, with the order's state in its data.
+type visited struct{ state, order string }
+
+// ran is how an execution went.
+type ran struct {
+	status, err, cause string
+	visits             []visited
+	world              *world
+}
+
+// machine creates a state machine. The error says that the engine refuses it.
+func (l *lab) machine(asl string) (arn string, err error) {
+	l.n++
+	m, err := l.client.CreateStateMachine(l.t.Context(), &sfn.CreateStateMachineInput{
+		Name:       aws.String(fmt.Sprint("m", l.n)),
+		Definition: aws.String(l.arns.Replace(asl)),
+		RoleArn:    aws.String("arn:aws:iam::000000000000:role/r"),
+	})
+	if err != nil {
+		return "", err
+	}
+
+	return *m.StateMachineArn, nil
+}
+
+// run runs an execution to its end, or until it goes round for ever.
+func (l *lab) run(arn string, w *world) ran {
+	l.n++
+	name := fmt.Sprint("x", l.n)
+	w.history, w.refused, w.early = map[int]applied{}, map[string]int{}, map[string]int{}
+
+	l.mu.Lock()
+	l.worlds[name], l.now = w, w
+	l.mu.Unlock()
+
+	ctx := l.t.Context()
+	x, err := l.client.StartExecution(ctx, &sfn.StartExecutionInput{
+		StateMachineArn: &arn,
+		Name:            &name,
+		Input:           aws.String(w.input()),
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+
+	r := ran{world: w}
+	for waited := 0; ; waited++ {
+		// Time is virtual: this lets the execution go on until nothing moves.
+		time.Sleep(time.Second)
+
+		d, err := l.client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: x.ExecutionArn})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+
+		r.status, r.err, r.cause = string(d.Status), aws.ToString(d.Error), aws.ToString(d.Cause)
+		if d.Status != types.ExecutionStatusRunning {
+			break
+		}
+
+		w.mu.Lock()
+		looping := w.looping || waited > 2_000
+		w.mu.Unlock()
+
+		if looping {
+			_, _ = l.client.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: x.ExecutionArn})
+			r.status = "LOOPING"
+
+			break
+		}
+	}
+
+	l.readVisits(&r, x.ExecutionArn)
+
+	return r
+}
+
+func (l *lab) readVisits(r *ran, arn *string) {
+	h, err := l.client.GetExecutionHistory(l.t.Context(), &sfn.GetExecutionHistoryInput{ExecutionArn: arn, MaxResults: 1000})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+
+	for _, e := range h.Events {
+		d := e.StateEnteredEventDetails
+		if d == nil {
+			continue
+		}
+
+		var in struct {
+			Order *struct{ State *string }
+		}
+		_ = json.Unmarshal([]byte(aws.ToString(d.Input)), &in)
+
+		v := visited{state: aws.ToString(d.Name)}
+		if in.Order != nil && in.Order.State != nil {
+			v.order = *in.Order.State
+		}
+		r.visits = append(r.visits, v)
+	}
+}
