@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -117,8 +118,14 @@ var reserved = map[string]bool{
 	"Host": true, "Content-Length": true, "Content-Type": true, "Content-Encoding": true, "Transfer-Encoding": true,
 	"Connection": true, "Upgrade": true, "Te": true, "Trailer": true, "Expect": true, "Keep-Alive": true, "Proxy-Connection": true,
 	"Webhook-Id": true, "Webhook-Timestamp": true, "Webhook-Signature": true, "Idempotency-Key": true, "User-Agent": true,
-	"Cookie": true, "Forwarded": true,
+	"Cookie": true, "Forwarded": true, "Via": true, "Origin": true, "Referer": true, "Http2-Settings": true, "Max-Forwards": true,
+	"True-Client-Ip": true, "Cf-Connecting-Ip": true, "Cf-Connecting-Ipv6": true, "Fastly-Client-Ip": true,
+	"X-Real-Ip": true, "X-Client-Ip": true, "X-Cluster-Client-Ip": true, "X-Remote-User": true,
 }
+
+// reservedPrefixes begin the names of headers by which services and proxies take somebody for another: the engine and
+// AWS decide by X-Amz- what a request asks for.
+var reservedPrefixes = []string{"X-Amz-", "X-Amzn-", "X-Ratchet-", "X-Forwarded", "X-Original-", "X-Rewrite-", "X-Http-Method", "X-Envoy-", "Proxy-", "Sec-"}
 
 // isOwnHeader reports whether an endpoint may set the header.
 func isOwnHeader(name string) bool {
@@ -130,7 +137,9 @@ func isOwnHeader(name string) bool {
 	// Header names ignore case, so they are compared in one spelling.
 	canonical := http.CanonicalHeaderKey(name)
 
-	return valid && !reserved[canonical] && !strings.HasPrefix(canonical, "X-Forwarded-") && !strings.HasPrefix(canonical, "Proxy-")
+	return valid && !reserved[canonical] && !slices.ContainsFunc(reservedPrefixes, func(prefix string) bool {
+		return strings.HasPrefix(canonical, prefix)
+	})
 }
 
 func isPrintable(text string) bool {

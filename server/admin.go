@@ -52,6 +52,8 @@ func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 		return nil, fmt.Errorf("admin-listen: %w", err)
 	}
 
+	b.own.add(listener.Addr())
+
 	// The listener's address and not the setting, which may be a host name or empty.
 	address, _ := listener.Addr().(*net.TCPAddr)
 	loopback := address != nil && address.IP.IsLoopback()

@@ -60,6 +60,9 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		return errors.Join(err, listener.Close())
 	}
 
+	b.own.add(listener.Addr())
+	b.own.serveStrangers(!dev)
+
 	if dev {
 		b.warnIfOpen("the HTTP API", listener)
 	}

@@ -95,6 +95,7 @@ type Backend struct {
 	Tracing *telemetry.Tracing
 
 	health    health
+	own       ownListeners
 	presence  presence
 	flow      *flow
 	processor payments.Processor

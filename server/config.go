@@ -55,7 +55,7 @@ type Config struct {
 	CallbackSecret string `koanf:"callback-secret"`
 	// WebhookReach says which addresses webhooks may be sent to: "public", "loopback" or
 	// "private", see [webhooks.Reach]. Default: loopback if the data is on this machine,
-	// else public.
+	// else public, and always public under `ratchet serve` with authentication.
 	WebhookReach string `koanf:"webhook-reach"`
 	// Journal says who writes the orders' journal: "stream" (the poller of the stream) or
 	// "transactional" (each transition itself), see [transitions.JournalMode]. Default:

@@ -27,6 +27,7 @@ const engineDrain = 5 * time.Second
 // finish. It closes the listener in every case.
 func (b *Backend) ServeEngine(ctx context.Context, listener net.Listener) error {
 	b.warnIfOpen("the embedded engine", listener)
+	b.own.add(listener.Addr())
 
 	server := &http.Server{
 		Handler:           b.Engine.Handler(),

@@ -65,7 +65,16 @@ func (b *Backend) assembleNotify() error {
 // opener returns the Opener of the endpoints' destinations. The embedded engine has queues, but
 // no topics and no event buses.
 func (b *Backend) opener() (destination.Opener, error) {
-	o := destination.Opener{Reach: b.webhookReach(), Log: b.log, SQS: b.SQS, Orders: b.Orders, Schemes: b.Config.Parts.Destinations}
+	o := destination.Opener{
+		Reach:   b.webhookReach(),
+		Dialing: b.own.check,
+		// Under `ratchet dev` the owner of the endpoints is the owner of the machine.
+		HideAnswers: func() bool { return !b.own.isDev() },
+		Log:         b.log,
+		SQS:         b.SQS,
+		Orders:      b.Orders,
+		Schemes:     b.Config.Parts.Destinations,
+	}
 	b.propagateToEndpoints(&o)
 
 	if b.Engine == nil {

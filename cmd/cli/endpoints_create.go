@@ -146,7 +146,10 @@ func endpointsChange(s *settings) *cobra.Command {
 
 	return endpointCommand(s, c, func(ctx context.Context, b *server.Backend, id string) (notify.Endpoint, error) {
 		return b.Endpoints.Change(ctx, id, func(settings *notify.Settings) error {
-			setIf(c.Flags().Changed("destination"), &settings.Destination, *destination)
+			// Headers may be secrets of the old destination, and nobody may read them by changing it.
+			if c.Flags().Changed("destination") && *destination != settings.Destination {
+				settings.Destination, settings.Headers = *destination, nil
+			}
 			flags.apply(settings)
 
 			return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/api"
+	"ratchet/notify/webhooks"
 	"ratchet/server"
 )
 
@@ -78,6 +79,11 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 	// The backend reads the settings again; the checked addresses replace its own.
 	b, err := s.openWith(c.Context(), server.Events{}, func(into *server.Config) {
 		into.Listen, into.API = cfg.Listen, cfg.API
+
+		// Tenants choose the destinations of their endpoints, also where the data is on this machine.
+		if !open && into.WebhookReach == "" {
+			into.WebhookReach = string(webhooks.ReachPublic)
+		}
 	})
 	if err != nil {
 		return err

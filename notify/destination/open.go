@@ -27,6 +27,10 @@ type Opener struct {
 	Reach webhooks.Reach
 	// Dialing is called before a webhook's connection is opened; see webhooks.ClientConfig.
 	Dialing func(netip.AddrPort) error
+	// HideAnswers says whether the text of a webhook's answer is dropped if Reach is not webhooks.ReachPublic: the owner
+	// of an endpoint must not read the answers of an internal service. Default: only with
+	// webhooks.ReachPrivate.
+	HideAnswers func() bool
 	// Traceparent returns the W3C traceparent that is sent with a message, "" for none. Webhooks get
 	// it as a header, queues and topics as the message attribute "traceparent", buses as the trace
 	// header in the form of X-Ray. Optional.
@@ -202,6 +206,14 @@ func (o Opener) Open(e notify.Endpoint) (notify.Destination, error) {
 	}
 }
 
+func (o Opener) hidesAnswers() bool {
+	if o.HideAnswers == nil {
+		return o.Reach == webhooks.ReachPrivate
+	}
+
+	return o.Reach != webhooks.ReachPublic && o.HideAnswers()
+}
+
 func (o Opener) webhook(e notify.Endpoint) (notify.Destination, error) {
 	keys, err := webhooks.New(webhooks.Config{Secrets: e.Signing(time.Now())})
 	if err != nil {
@@ -224,7 +236,6 @@ func (o Opener) webhook(e notify.Endpoint) (notify.Destination, error) {
 		Header: header,
 
 		Traceparent: o.Traceparent,
-		// The owner of an endpoint must not read the answers of an internal service.
-		HideAnswers: o.Reach == webhooks.ReachPrivate,
+		HideAnswers: o.hidesAnswers(),
 	})
 }
