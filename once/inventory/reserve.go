@@ -67,8 +67,12 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 			return nameMissing(err)
 		}
 
-		old, now := decode(refused.Old), s.clock.Now()
+		old, err := decode(refused.Old)
+		now := s.clock.Now()
+
 		switch {
+		case err != nil:
+			return err
 		case old.expiredAt(now):
 			// No sweep has ended the old reservation yet. End it here and try once more.
 			if err := s.end(ctx, order, expiry(0), &old); err != nil && !errors.Is(err, ErrClosed) {
@@ -259,12 +263,17 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		t.Marker(reservationPart, reservation)
 	} else {
 		t.AddDecisive(reservationPart, reservation, func(old image) error {
-			return decode(old).refuse(len(lines), a, attempted)
+			r, err := decode(old)
+			if err != nil {
+				return err
+			}
+
+			return r.refuse(len(lines), a, attempted)
 		})
 	}
 
 	for _, l := range lines {
-		t.Add(skuPart+l.SKU, s.move(l, available, reserved), txn.FailWith(ErrOutOfStock))
+		t.Add(skuPart+l.SKU, s.move(l, available, reserved), short(ErrOutOfStock))
 	}
 }
 
