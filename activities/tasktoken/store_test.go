@@ -187,7 +187,7 @@ func TestALateOlderTransitionAnswersNoTask(t *testing.T) {
 	}
 }
 
-// A row that cannot be read is an error of the move: otherwise its task would wait for ever.
+// A row that cannot be read is an error of the move: otherwise its task would be left waiting.
 func TestAMoveNamesARowThatCannotBeRead(t *testing.T) {
 	for name, wrong := range map[string]types.AttributeValue{
 		"moved": dynamo.S("2"), "taskToken": dynamo.N(1), "since": dynamo.S("1"),

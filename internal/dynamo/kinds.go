@@ -13,7 +13,7 @@ type Kinds map[string]string
 
 // Check returns an error that names an attribute which the item has in another type; the first by name if
 // there are several. An attribute of another type is no absent one: what reads it as "" or 0 would decide
-// on something that nobody has written. Check ignores attributes that k does not name.
+// on something that was never written. Check ignores attributes that k does not name.
 func (k Kinds) Check(item Item) error {
 	wrong := ""
 
