@@ -22,6 +22,8 @@ const (
 	maxCounted, maxEvent = 128, 64
 )
 
+var countKinds = dynamo.Kinds{attrEvents: "SS", ExpiryAttribute: "N"}
+
 // Count counts the event under the key, once, and returns how many events the key has by
 // now. A repeat of an event changes nothing. A count stops at 128 events, and is forgotten
 // Config.Retention after its newest event. Counts and claims have separate keys.
@@ -64,6 +66,10 @@ func (c *Claims) count(ctx context.Context, key, event string) (int, error) {
 		counted, refused, err := c.updateCount(ctx, add)
 		if err != nil || !refused {
 			return len(countedEvents(counted)), err
+		}
+
+		if err := countKinds.Check(counted); err != nil {
+			return 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 
 		if dynamo.Number(counted, ExpiryAttribute) >= c.clock.Now().Unix() {

@@ -26,9 +26,9 @@ const endTimeout = 10 * time.Second
 //
 //	fn                                        the next caller
 //	returns nil                               gets the result
+//	returns an error that wraps ErrAmbiguous  gets ErrUnknownOutcome
 //	returns an error that [Fail] made, or     gets the failure
 //	  that Config.Failures registers
-//	returns an error that wraps ErrAmbiguous  gets ErrUnknownOutcome
 //	returns an error that [NotBegun] made     runs fn; Acquired if this caller was
 //	returns any other error                   runs fn, TakenOver: there may have been an effect
 //	returns an error after it was cut off,    runs fn, TakenOver, or gets ErrUnknownOutcome under
@@ -139,6 +139,7 @@ func (c *Claim) abandon(ctx context.Context) error {
 // finish ends the claim as the work's error says, and returns the error of the call.
 func (c *Claim) finish(ctx context.Context, result []byte, err error, cutOff bool) error {
 	failure, final := c.claims.finalFailure(err)
+	final = final && !errors.Is(err, ErrAmbiguous) // what may have had an effect has not failed for good
 	end := func(ctx context.Context) error { return c.release(ctx, true) }
 
 	switch {
@@ -167,8 +168,11 @@ func (c *Claim) finish(ctx context.Context, result []byte, err error, cutOff boo
 		return fmt.Errorf("%w (and the claim was not ended: %w)", err, endErr)
 	}
 
-	if final {
+	switch {
+	case final:
 		return failure
+	case IsNotBegun(err):
+		return errors.Join(err) // the mark is about this work, and not about the work that this is a part of
 	}
 
 	return err

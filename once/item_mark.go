@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,11 +74,8 @@ func (c *Claims) DoInItem(ctx context.Context, key string, payload []byte, w Ite
 	case err != nil:
 	case a.keyEnded(c.clock.Now()):
 		err = ErrKeyExpired
-	case w.Memory < minMemory || w.Memory > maxMemory:
-		err = fmt.Errorf("%w: memory: %d to %d marks, got %d", ErrInvalid, minMemory, maxMemory, w.Memory)
-	case len(w.Result) > maxMark:
-		err = fmt.Errorf("%w: result: %d bytes, at most %d in a mark", ErrInvalid, len(w.Result), maxMark)
 	default:
+		a.invalid = cmp.Or(a.invalid, w.validate())
 		result, replayed, err = c.writeMarked(ctx, a, w)
 	}
 
@@ -87,6 +85,41 @@ func (c *Claims) DoInItem(ctx context.Context, key string, payload []byte, w Ite
 	}
 
 	return result, replayed, c.observe("mark", key, outcome, err)
+}
+
+// validate checks what may differ between two sendings of a write. The item is asked first.
+func (w ItemWrite) validate() error {
+	switch {
+	case w.Memory < minMemory || w.Memory > maxMemory:
+		return fmt.Errorf("%w: memory: %d to %d marks, got %d", ErrInvalid, minMemory, maxMemory, w.Memory)
+	case len(w.Result) > maxMark:
+		return fmt.Errorf("%w: result: %d bytes, at most %d in a mark", ErrInvalid, len(w.Result), maxMark)
+	}
+
+	return nil
+}
+
+// markKinds are the types of a mark's members.
+var markKinds = dynamo.Kinds{"p": "B", "c": "B", "at": "N", "r": "B"}
+
+// markOf returns the mark under the name, nil if the item has none. It returns ErrCorrupt if the marks of the
+// item cannot be read.
+func markOf(item dynamo.Item, name string) (dynamo.Item, error) {
+	counts := dynamo.Kinds{markCount: "N", markSerial: "N", name: "M"}
+	if err := counts.Check(item); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+
+	m, found := item[name].(*types.AttributeValueMemberM)
+	if !found {
+		return nil, nil //nolint:nilnil // no mark is a valid result
+	}
+
+	if err := markKinds.Check(m.Value); err != nil || m.Value["p"] == nil {
+		return nil, fmt.Errorf("%w: a mark: %w", ErrCorrupt, cmp.Or(err, errors.New("it has no fingerprint")))
+	}
+
+	return m.Value, nil
 }
 
 // writeMarked sends the write with its mark. If the item has no room for another mark, it
@@ -143,15 +176,16 @@ func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite) (resu
 			item = out.Item
 		}
 
-		if m, ok := item[name].(*types.AttributeValueMemberM); ok {
-			switch {
-			case !a.matches(dynamo.Bytes(m.Value, "p")):
-				return nil, false, ErrMismatch
-			case string(dynamo.Bytes(m.Value, "c")) == string(call):
-				return w.Result, false, nil // this call made the mark; the answer was lost
-			}
-
-			return dynamo.Bytes(m.Value, "r"), true, nil
+		switch m, err := markOf(item, name); {
+		case err != nil:
+			return nil, false, err
+		case m == nil:
+		case !a.matches(dynamo.Bytes(m, "p")):
+			return nil, false, ErrMismatch
+		case string(dynamo.Bytes(m, "c")) == string(call):
+			return w.Result, false, nil // this call made the mark; the answer was lost
+		default:
+			return dynamo.Bytes(m, "r"), true, nil
 		}
 
 		if refusal != nil {

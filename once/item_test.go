@@ -43,6 +43,7 @@ func TestAnItemRemembersItsLastKeysOnly(t *testing.T) {
 	}
 
 	for name, bad := range map[string]once.ItemWrite{"memory": {Memory: 3}, "much memory": {Memory: 257}, "result": {Result: make([]byte, 257)}} {
+		bad.Table, bad.Key = "business", key("a")
 		if _, _, err := w.DoInItem(t.Context(), "k", nil, bad); !errors.Is(err, once.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}

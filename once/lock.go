@@ -72,6 +72,8 @@ func NewLocks(cfg LocksConfig) (*Locks, error) {
 // The attributes of a lock.
 const attrSince, attrHolder, attrCall = "since", "holder", "call"
 
+var lockKinds = dynamo.Kinds{attrSince: "N", attrHolder: "S", attrCall: "S"}
+
 // maxHolder bounds a holder's name, in bytes.
 const maxHolder = 256
 
@@ -169,6 +171,10 @@ func (l *Locks) read(ctx context.Context, key string) (dynamo.Item, error) {
 }
 
 func decodeLock(item dynamo.Item) (Lock, error) {
+	if err := lockKinds.Check(item); err != nil {
+		return Lock{}, fmt.Errorf("lock: %w: %w", ErrCorrupt, err)
+	}
+
 	lock := Lock{Holder: dynamo.Text(item, attrHolder), Since: millis(item, attrSince)}
 	if lock.Holder == "" {
 		return Lock{}, fmt.Errorf("lock: %w: it has no holder", ErrCorrupt)

@@ -87,6 +87,13 @@ const (
 	attrKeyEnd      = "keyEndsAt"
 )
 
+// recordKinds are the types of a record's attributes.
+var recordKinds = dynamo.Kinds{
+	attrStatus: "S", attrOwner: "S", attrOperation: "S", attrRef: "S", attrReleasedBy: "S", attrReason: "S",
+	attrFence: "N", attrLease: "N", attrClaimed: "N", attrUpdated: "N", attrSize: "N", attrKeyEnd: "N", ExpiryAttribute: "N",
+	attrFingerprint: "B", attrResult: "B", attrRefHash: "B", attrFailure: "B",
+}
+
 // ExpiryAttribute holds the epoch second after which TTL may delete an item of the table.
 const ExpiryAttribute = "expiresAt"
 
@@ -135,6 +142,10 @@ func decode(item dynamo.Item) (Record, error) {
 
 	if s := dynamo.Number(item, attrKeyEnd); s > 0 {
 		r.keyEnd = time.Unix(s, 0).UTC()
+	}
+
+	if err := recordKinds.Check(item); err != nil {
+		return r, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 
 	switch {

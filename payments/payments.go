@@ -146,8 +146,11 @@ func (s *Payments) Get(ctx context.Context, id string) (Payment, error) {
 
 	s.clock.Hear(began, out.ResultMetadata, nil)
 
-	p := decodePayment(out.Item)
-	if p == nil {
+	p, err := readPayment(out.Item)
+	switch {
+	case err != nil:
+		return Payment{}, err
+	case p == nil:
 		return Payment{}, fmt.Errorf("payment %s: %w", id, ErrUnknownPayment)
 	}
 

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -94,7 +95,34 @@ func (s Step) item() dynamo.Item {
 	return item
 }
 
-// decodePayment reads a payment. It returns nil if there is no item.
+// The types of the attributes of a payment, and of each of its steps.
+var (
+	paymentKinds = dynamo.Kinds{
+		"paymentId": "S", "orderId": "S", "payer": "S", "payee": "S", "currency": "S", "state": "S", "call": "S",
+		"amount": "N", "capturable": "N", "captured": "N", "refunded": "N", "revision": "N", "expiresAt": "N", "createdAt": "N",
+		"updatedAt": "N", "atOnce": "BOOL", "canceled": "BOOL", "pending": "M", "steps": "L",
+	}
+	stepKinds = dynamo.Kinds{
+		"id": "S", "kind": "S", "outcome": "S", "reference": "S", "reason": "S", "amount": "N", "at": "N", "final": "BOOL",
+	}
+)
+
+// readPayment reads a payment. It returns nil if there is no item, and errUnreadable if an attribute is not of
+// its type: without one of its steps, a payment would be taken or given back twice.
+func readPayment(item dynamo.Item) (*Payment, error) {
+	err := cmp.Or(paymentKinds.Check(item), stepKinds.CheckAll(item, "steps"))
+	if m, ok := item["pending"].(*types.AttributeValueMemberM); ok && err == nil {
+		err = stepKinds.Check(m.Value)
+	}
+
+	if err != nil {
+		return nil, fmt.Errorf("payment %s: %w: %w", dynamo.Text(item, "paymentId"), errUnreadable, err)
+	}
+
+	return decodePayment(item), nil
+}
+
+// decodePayment reads a payment as far as it can be read. It returns nil if there is no item.
 func decodePayment(item dynamo.Item) *Payment {
 	if len(item) == 0 {
 		return nil
@@ -159,6 +187,9 @@ const (
 	partPayment = "payment"
 	partReceipt = "receipt"
 )
+
+// errUnreadable means that the record of a payment was not written by this package.
+var errUnreadable = errors.New("the stored payment cannot be read")
 
 // errStale means that the payment was written since it was read.
 var errStale = errors.New("the payment was changed meanwhile")
@@ -241,8 +272,10 @@ func (s *Payments) resolveWrite(next Payment, err error) (Payment, error) {
 		return next, err
 	}
 
-	now := decodePayment(refused.Old)
+	now, err := readPayment(refused.Old)
 	switch {
+	case err != nil:
+		return next, err
 	// The write was refused although there is no record: a person or a restore has removed the record
 	// after this call read it.
 	case now == nil:

@@ -28,18 +28,27 @@ func (s *Store) Moved(ctx context.Context, orderID string, id int64, state strin
 		SetValue(attrMovedTo, dynamo.S(state)).
 		SetValue(ExpiryAttribute, dynamo.Seconds(expires))
 
+	failed := func(err error) error {
+		return fmt.Errorf("record for the tasks of order %s that it is %s: %w", orderID, state, err)
+	}
+
 	out, err := s.db.UpdateItem(ctx, update.Input())
 	if old, recorded := dynamo.FailedCondition(err); recorded {
-		row = decode(old)
+		if row, err = decode(old); err != nil {
+			return Task{}, false, failed(err)
+		}
 		// For a repeat of the newest transition the task is returned again. For an older transition there
 		// is nothing to answer.
 		return row, row.Token != "" && row.Moved == id && row.Since < id, nil
 	}
 
-	if err != nil {
-		return Task{}, false, fmt.Errorf("record for the tasks of order %s that it is %s: %w", orderID, state, err)
+	if err == nil {
+		row, err = decode(out.Attributes)
 	}
-	row = decode(out.Attributes)
+
+	if err != nil {
+		return Task{}, false, failed(err)
+	}
 
 	// If Since is this transition or a later one, the task was parked after the transition and still
 	// waits.

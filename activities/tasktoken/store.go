@@ -67,7 +67,11 @@ func (s *Store) Get(ctx context.Context, orderID string) (row Task, found bool, 
 		return Task{}, false, fmt.Errorf("parked task of order %s: %w", orderID, err)
 	}
 
-	return decode(out.Item), len(out.Item) > 0, nil
+	if row, err = decode(out.Item); err != nil {
+		return Task{}, false, fmt.Errorf("parked task of order %s: %w", orderID, err)
+	}
+
+	return row, len(out.Item) > 0, nil
 }
 
 // Waiting returns the tasks that wait for the order, at most one.
@@ -110,7 +114,10 @@ func (s *Store) List(ctx context.Context, after string, limit int) (tasks []Task
 		}
 
 		for _, item := range out.Items {
-			tasks = append(tasks, decode(item))
+			// One row that cannot be read does not hide the others: Get and Moved name what is wrong with it.
+			if task, err := decode(item); err == nil {
+				tasks = append(tasks, task)
+			}
 		}
 
 		// A page may be empty before the end of the table: the filter drops items after the page was read.

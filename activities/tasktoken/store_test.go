@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"ratchet/activities/tasktoken"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -181,6 +183,31 @@ func TestALateOlderTransitionAnswersNoTask(t *testing.T) {
 		row, waiting, err := store.Moved(t.Context(), "o-1", move.id, move.state, expires)
 		if err != nil || waiting != move.waiting || row.Token != "token" || row.Moved != 3 {
 			t.Errorf("transition %d: %+v waiting %t, %v, want %t", move.id, row, waiting, err, move.waiting)
+		}
+	}
+}
+
+// A row that cannot be read is an error of the move: otherwise its task would be left waiting.
+func TestAMoveNamesARowThatCannotBeRead(t *testing.T) {
+	for name, wrong := range map[string]types.AttributeValue{
+		"moved": dynamo.S("2"), "taskToken": dynamo.N(1), "since": dynamo.S("1"),
+	} {
+		store, db := open(t)
+		park(t, db, tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 1, Token: "token", Attempt: tasktoken.Attempt{Started: started(1)}})
+
+		key := dynamo.Item{"orderId": dynamo.S("o-1")}
+		if _, err := db.UpdateItem(t.Context(), dynamo.NewUpdate("parked", key).SetValue(name, wrong).Input()); err != nil {
+			t.Fatal(err)
+		}
+
+		for range 2 {
+			if row, waiting, err := store.Moved(t.Context(), "o-1", 3, "SHIPPED", expires); err == nil {
+				t.Errorf("%s: %+v waiting %t", name, row, waiting)
+			}
+		}
+
+		if all, err := store.Waiting(t.Context(), "o-1"); err == nil {
+			t.Errorf("%s: waiting: %v", name, all)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package tasktoken
 
-import "ratchet/internal/dynamo"
+import (
+	"fmt"
+
+	"ratchet/internal/dynamo"
+)
 
 // Task is one parked task.
 type Task struct {
@@ -41,7 +45,19 @@ const ExpiryAttribute = "expiresAt"
 // rowKey returns the key of the row that the executions of an order share.
 func rowKey(orderID string) dynamo.Item { return dynamo.Item{attrOrder: dynamo.S(orderID)} }
 
-func decode(item dynamo.Item) Task {
+// rowKinds are the types of the attributes of a row.
+var rowKinds = dynamo.Kinds{
+	attrOrder: "S", attrToken: "S", attrAwaited: "S", attrMovedTo: "S", attrStarted: "S",
+	attrSince: "N", attrMoved: "N", attrRedrives: "N", attrVisits: "N", attrRetries: "N",
+}
+
+// decode reads a row. It fails if an attribute is not of its type: a row that seems to have no token, or to have
+// recorded no transition, would leave its task waiting.
+func decode(item dynamo.Item) (Task, error) {
+	if err := rowKinds.Check(item); err != nil {
+		return Task{}, fmt.Errorf("the row cannot be read: %w", err)
+	}
+
 	return Task{
 		OrderID: dynamo.Text(item, attrOrder),
 		Awaited: dynamo.Text(item, attrAwaited),
@@ -50,5 +66,5 @@ func decode(item dynamo.Item) Task {
 		Attempt: decodeAttempt(item),
 		Moved:   dynamo.Number(item, attrMoved),
 		MovedTo: dynamo.Text(item, attrMovedTo),
-	}
+	}, nil
 }

@@ -59,7 +59,8 @@ type BatchAction struct {
 }
 
 // Bulk makes the actions of the batch, with one conditional write for each. It does not use
-// BatchWriteItem, which has no conditions and would replace used codes by new ones. It
+// BatchWriteItem, which has no conditions and would replace used codes by new ones. A repeat after the
+// expiry reports the actions that were made, and fails with ErrInvalid at the first that was not. It
 // calls each for every action in the order of their indexes, once the action is stored. An
 // error of each ends the run, and so does an error of DynamoDB that lasts. The memory that
 // Bulk takes does not grow with the count.
@@ -82,10 +83,6 @@ func (a *Actions) Bulk(ctx context.Context, b Batch, each func(BatchAction) erro
 		err = s.validate()
 	}
 
-	if err == nil {
-		err = s.checkEnd(now)
-	}
-
 	var key tenantKey
 	if err == nil {
 		key, err = a.keys.signing()
@@ -94,6 +91,9 @@ func (a *Actions) Bulk(ctx context.Context, b Batch, each func(BatchAction) erro
 	if err != nil {
 		return fmt.Errorf("batch %q: %w", b.ID, err)
 	}
+
+	// A repeat may come after the end. It makes nothing, and finds what was made.
+	run := batchRun{batch: b, spec: s, key: key, now: now, refusal: s.checkEnd(now)}
 
 	made := make([]BatchAction, 0, bulkChunk)
 	// Chunks keep the memory constant, and the reports in the order of the indexes.
@@ -104,7 +104,7 @@ func (a *Actions) Bulk(ctx context.Context, b Batch, each func(BatchAction) erro
 
 		for i := range made {
 			group.Go(func() (err error) {
-				made[i], err = a.createAt(ctx, key, b, s, first+i, now)
+				made[i], err = a.createAt(ctx, run, first+i)
 				return err
 			})
 		}
@@ -140,19 +140,39 @@ func (b Batch) validate() error {
 	return nil
 }
 
+// batchRun is one call of Bulk. refusal says why it can make no new action, nil if it can.
+type batchRun struct {
+	batch   Batch
+	spec    Spec
+	key     tenantKey
+	now     time.Time
+	refusal error
+}
+
+// putOrRead stores the action of an index, or returns the item that exists.
+func (a *Actions) putOrRead(ctx context.Context, run batchRun, action ref, index int, callID string) (image, error) {
+	if run.refusal != nil {
+		return a.remembered(ctx, action, run.refusal)
+	}
+
+	item := a.newItem(action, run.key, run.spec, run.now)
+	item["callId"] = dynamo.S(callID)
+	item["batchId"] = dynamo.S(run.batch.ID)
+	item["batchIndex"] = dynamo.N(int64(index))
+
+	return a.putWithRetries(ctx, item)
+}
+
 // createAt stores the action of one index. If another index or another batch has its code,
 // it takes the next code.
-func (a *Actions) createAt(ctx context.Context, key tenantKey, b Batch, s Spec, index int, now time.Time) (BatchAction, error) {
+func (a *Actions) createAt(ctx context.Context, run batchRun, index int) (BatchAction, error) {
+	b, s := run.batch, run.spec
+
 	for try := range codeTries {
-		id, action := key.codeOf(b, index, try)
+		id, action := run.key.codeOf(b, index, try)
 		callID := rand.Text()
 
-		item := a.newItem(action, key, s, now)
-		item["callId"] = dynamo.S(callID)
-		item["batchId"] = dynamo.S(b.ID)
-		item["batchIndex"] = dynamo.N(int64(index))
-
-		old, err := a.putWithRetries(ctx, item)
+		old, err := a.putOrRead(ctx, run, action, index, callID)
 		if err != nil {
 			return BatchAction{}, err
 		}

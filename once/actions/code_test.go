@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,5 +247,21 @@ func TestBadBatchesAndCodesAreNamed(t *testing.T) {
 		if _, err := s.Create(t.Context(), actions.Spec{Code: code, ExpiresAt: start.Add(time.Hour)}); !errors.Is(err, actions.ErrInvalid) {
 			t.Errorf("%s: %v", code, err)
 		}
+	}
+}
+
+// TestABatchIsFoundAfterItsEnd: a repeat after the expiry, for a run whose end was not heard, reports what was made
+// and makes nothing.
+func TestABatchIsFoundAfterItsEnd(t *testing.T) {
+	s := newSignedActions(t)
+	codes, _ := s.bulk(t, coupons(3))
+	s.clock.Advance(49 * time.Hour)
+
+	if again, made := s.bulk(t, coupons(3)); made != 0 || !slices.Equal(again, codes) {
+		t.Errorf("%d made, %v", made, again)
+	}
+
+	if err := s.Bulk(t.Context(), coupons(4), func(actions.BatchAction) error { return nil }); !errors.Is(err, actions.ErrInvalid) {
+		t.Errorf("one more: %v", err)
 	}
 }

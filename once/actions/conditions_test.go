@@ -69,6 +69,18 @@ func TestAnItemThatCannotBeReadIsAnError(t *testing.T) {
 			t.Helper()
 			s.setAttribute(t, id, "expiresAt", nil)
 		},
+		"a payload of another type": func(t *testing.T, s *signedActions, id actions.ID) {
+			t.Helper()
+			s.setAttribute(t, id, "payload", &types.AttributeValueMemberS{Value: "{}"})
+		},
+		"a hash of a PIN of another type": func(t *testing.T, s *signedActions, id actions.ID) {
+			t.Helper()
+			s.setAttribute(t, id, "pinHash", &types.AttributeValueMemberS{Value: "x"})
+		},
+		"a hold of another type": func(t *testing.T, s *signedActions, id actions.ID) {
+			t.Helper()
+			s.setAttribute(t, id, "holdUntil", &types.AttributeValueMemberS{Value: "x"})
+		},
 		"no limit of PIN": func(t *testing.T, s *signedActions, id actions.ID) {
 			t.Helper()
 			s.setAttribute(t, id, "maxAttempts", nil)

@@ -2,7 +2,6 @@ package actions
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -90,29 +89,41 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 
 // madeBefore returns the action that an earlier call has made, or the refusal if there is none.
 func (a *Actions) madeBefore(ctx context.Context, id ID, action ref, s Spec, refusal error) (Action, error) {
+	item, err := a.remembered(ctx, action, refusal)
+	if err != nil {
+		return Action{}, err
+	}
+
+	rec, err := decode(item)
+	switch {
+	case err != nil:
+		return Action{}, err
+	case !bytes.Equal(rec.content, s.content()):
+		return Action{}, ErrConflict
+	default:
+		made := rec.action(id, a.now())
+		made.Repeated = true
+
+		return made, nil
+	}
+}
+
+// remembered reads the item of an action. It returns the refusal if there is none, or if its retention is over.
+func (a *Actions) remembered(ctx context.Context, action ref, refusal error) (image, error) {
 	out, err := a.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &a.cfg.Table,
 		Key:            image{keyAttribute: dynamo.S(a.itemKey(action))},
 		ConsistentRead: aws.Bool(true),
 	})
-	if err != nil || len(out.Item) == 0 {
-		return Action{}, cmp.Or(unavailable(ctx, err), refusal)
-	}
 
-	rec, err := decode(out.Item)
-	switch now := a.now(); {
+	switch {
 	case err != nil:
-		return Action{}, err
-	case rec.forgotten(now):
-		return Action{}, refusal
-	case !bytes.Equal(rec.content, s.content()):
-		return Action{}, ErrConflict
-	default:
-		made := rec.action(id, now)
-		made.Repeated = true
-
-		return made, nil
+		return nil, unavailable(ctx, err)
+	case len(out.Item) == 0 || dynamo.HasExpired(out.Item, ExpiryAttribute, a.now()):
+		return nil, refusal
 	}
+
+	return out.Item, nil
 }
 
 // newItem returns the item of a new action.

@@ -45,7 +45,19 @@ type record struct {
 	callID string // the Create or Bulk call that stored the item
 }
 
+// recordKinds are the types of an action's attributes.
+var recordKinds = dynamo.Kinds{
+	"status": "S", "consumeId": "S", "holder": "S", "batchId": "S", "callId": "S",
+	"idExpires": "N", "createdAt": "N", "activeAt": "N", "expiresAt": "N", "consumedAt": "N", "canceledAt": "N", "pinKey": "N",
+	"maxAttempts": "N", "fence": "N", "holdUntil": "N", "batchIndex": "N", ExpiryAttribute: "N",
+	"content": "B", "payload": "B", "pinHash": "B", "tries": "SS",
+}
+
 func decode(item image) (record, error) {
+	if err := recordKinds.Check(item); err != nil {
+		return record{}, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+
 	r := record{
 		status:      dynamo.Text(item, "status"),
 		idSecond:    dynamo.Number(item, "idExpires"),

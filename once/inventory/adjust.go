@@ -158,7 +158,7 @@ func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line
 			from, to, refusal = reserved, available, errShort
 		}
 
-		t.Add(skuPart+l.SKU, s.move(l, from, to), txn.FailWith(refusal))
+		t.Add(skuPart+l.SKU, s.move(l, from, to), short(refusal))
 	}
 
 	return &t

@@ -168,7 +168,7 @@ func (s *Stock) endTransaction(order string, e ending, seen record) *txn.Transac
 	}
 
 	for _, l := range sumBySKU(seen.Lines) {
-		t.Add(skuPart+l.SKU, s.move(l, reserved, e.counter), txn.FailWith(errShort))
+		t.Add(skuPart+l.SKU, s.move(l, reserved, e.counter), short(errShort))
 	}
 
 	return &t

@@ -24,3 +24,6 @@ var (
 	// until later. It wraps ErrInvalid, because it is a bug of the caller.
 	ErrConflict = fmt.Errorf("%w: the order has reserved other lines, or until later", ErrInvalid)
 )
+
+// errUnreadable means that the item of a reservation, or of a SKU, was not written by this package.
+var errUnreadable = errors.New("the stored item cannot be read")

@@ -26,6 +26,8 @@ const (
 	committed = "committed"
 )
 
+var levelKinds = dynamo.Kinds{available: "N", reserved: "N", committed: "N"}
+
 // setAttempts is how often Set sends its write at most.
 const setAttempts = 8
 
@@ -76,6 +78,10 @@ func (s *Stock) Level(ctx context.Context, sku string) (Level, bool, error) {
 		return Level{}, false, fmt.Errorf("level of %q: %w", sku, err)
 	}
 
+	if err := levelKinds.Check(item); err != nil {
+		return Level{}, false, fmt.Errorf("level of %q: %w: %w", sku, errUnreadable, err)
+	}
+
 	level := Level{
 		SKU:       sku,
 		Available: dynamo.Number(item, available),
@@ -84,6 +90,17 @@ func (s *Stock) Level(ctx context.Context, sku string) (Level, bool, error) {
 	}
 
 	return level, len(item) > 0, nil
+}
+
+// short is the refusal of a counter that holds less than is taken from it.
+func short(refusal error) txn.ConditionError {
+	return func(old image) error {
+		if err := levelKinds.Check(old); err != nil {
+			return fmt.Errorf("%w: %w", errUnreadable, err)
+		}
+
+		return refusal
+	}
 }
 
 // move returns the part of a transaction that moves a line's pieces from one counter to

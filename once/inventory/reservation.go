@@ -1,9 +1,11 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,8 +81,16 @@ type record struct {
 	base []byte
 }
 
-func decode(item image) record {
-	return record{
+// The types of the attributes of a reservation, and of each of its lines.
+var (
+	recordKinds = dynamo.Kinds{"status": "S", "lines": "L", "expiresAt": "N", "version": "N", "base": "B"}
+	lineKinds   = dynamo.Kinds{"sku": "S", "quantity": "N"}
+)
+
+// decode reads a reservation; one with the Status "" if there is no item. It returns errUnreadable for an item
+// that this package did not write: without its end, its lines or its status, a reservation is another one.
+func decode(item image) (record, error) {
+	r := record{
 		Reservation: Reservation{
 			Status:    Status(dynamo.Text(item, "status")),
 			Lines:     decodeLines(item["lines"]),
@@ -89,6 +99,17 @@ func decode(item image) record {
 		version: dynamo.Number(item, "version"),
 		base:    dynamo.Bytes(item, "base"),
 	}
+
+	err := cmp.Or(recordKinds.Check(item), lineKinds.CheckAll(item, "lines"))
+	if err == nil && len(item) > 0 && !slices.Contains([]Status{Reserved, Committed, Released, Expired}, r.Status) {
+		err = fmt.Errorf("status %q", r.Status)
+	}
+
+	if err != nil {
+		return record{}, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+
+	return r, nil
 }
 
 // expiredAt reports whether a reservation that is stored as reserved has expired. A sweep
@@ -124,7 +145,12 @@ func (s *Stock) read(ctx context.Context, order string) (record, error) {
 		return record{}, fmt.Errorf("reservation of order %s: %w", order, err)
 	}
 
-	return decode(item), nil
+	r, err := decode(item)
+	if err != nil {
+		return record{}, fmt.Errorf("reservation of order %s: %w", order, err)
+	}
+
+	return r, nil
 }
 
 // changeAttempts bounds how often others may change a reservation while it is being changed.
@@ -141,7 +167,11 @@ func (s *Stock) change(ctx context.Context, order string, seen *record, next fun
 			return err
 		}
 
-		r := decode(item)
+		r, err := decode(item)
+		if err != nil {
+			return err
+		}
+
 		seen = &r
 	}
 
@@ -159,7 +189,11 @@ func (s *Stock) change(ctx context.Context, order string, seen *record, next fun
 		}
 
 		// Another call has changed the reservation, or this one has and its answer was lost.
-		changed := decode(refused.Old)
+		changed, err := decode(refused.Old)
+		if err != nil {
+			return err
+		}
+
 		seen = &changed
 	}
 

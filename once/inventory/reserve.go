@@ -67,8 +67,17 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 			return nameMissing(err)
 		}
 
-		old, now := decode(refused.Old), s.clock.Now()
+		old, err := decode(refused.Old)
+		now := s.clock.Now()
+
 		switch {
+		case err != nil:
+			return err
+		case old.Status == "":
+			// The end has passed while the write was tried. Otherwise the clock has been corrected since.
+			if err := checkEnd(until, now); err != nil {
+				return err
+			}
 		case old.expiredAt(now):
 			// No sweep has ended the old reservation yet. End it here and try once more.
 			if err := s.end(ctx, order, expiry(0), &old); err != nil && !errors.Is(err, ErrClosed) {
@@ -246,25 +255,43 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 	}
 	update.If(condition)
 
+	reservation := types.TransactWriteItem{Update: update.Part()}
+	usual := *reservation.Update.ConditionExpression
+
 	var attempted time.Time
 	s.eachAttempt(t, order, func(now time.Time) {
 		attempted = now
 		update.Bind(":now", dynamo.Millis(now))
+
+		// An end that has passed makes no reservation. The attempt is sent all the same: what was written before
+		// answers first.
+		*reservation.Update.ConditionExpression = usual
+		if checkEnd(a.until, now) != nil {
+			*reservation.Update.ConditionExpression = "attribute_exists(sku) AND attribute_not_exists(sku) AND (" + usual + ")"
+		}
 	})
 
 	// The reservation decides before the stock does: an order that has the last pieces must
 	// not get ErrOutOfStock because its reservation was locked for a moment.
-	reservation := types.TransactWriteItem{Update: update.Part()}
 	if a.marker {
 		t.Marker(reservationPart, reservation)
 	} else {
 		t.AddDecisive(reservationPart, reservation, func(old image) error {
-			return decode(old).refuse(len(lines), a, attempted)
+			r, err := decode(old)
+			if err == nil && r.Status == "" {
+				err = checkEnd(a.until, attempted)
+			}
+
+			if err != nil {
+				return err
+			}
+
+			return r.refuse(len(lines), a, attempted)
 		})
 	}
 
 	for _, l := range lines {
-		t.Add(skuPart+l.SKU, s.move(l, available, reserved), txn.FailWith(ErrOutOfStock))
+		t.Add(skuPart+l.SKU, s.move(l, available, reserved), short(ErrOutOfStock))
 	}
 }
 

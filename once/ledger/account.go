@@ -165,7 +165,23 @@ func (n NewAccount) item(shard int, at time.Time, call string) dynamo.Item {
 	}
 }
 
-// decodeAccount reads one shard. It returns nil if there is no item.
+// accountKinds are the types of an account's attributes.
+var accountKinds = dynamo.Kinds{
+	"accountId": "S", "currency": "S", "side": "S", "status": "S", "call": "S", "overdraft": "BOOL",
+	"shard": "N", "shards": "N", "available": "N", "held": "N", "sequence": "N", "revision": "N", "createdAt": "N", "updatedAt": "N",
+}
+
+// readAccount reads one shard. It returns nil if there is no item, and ErrCorrupt if an attribute is not of its
+// type: money that cannot be read is not money that is missing.
+func readAccount(item dynamo.Item) (*Account, error) {
+	if err := accountKinds.Check(item); err != nil {
+		return nil, fmt.Errorf("%w: account %s: %w", ErrCorrupt, dynamo.Text(item, "accountId"), err)
+	}
+
+	return decodeAccount(item), nil
+}
+
+// decodeAccount reads one shard as far as it can be read. It returns nil if there is no item.
 func decodeAccount(item dynamo.Item) *Account {
 	if len(item) == 0 {
 		return nil

@@ -46,7 +46,11 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 		return Account{}, false, fmt.Errorf("create account %s: %w", n.ID, err)
 	}
 
-	old := decodeAccount(refused.Old)
+	old, err := readAccount(refused.Old)
+	if err != nil {
+		return Account{}, false, fmt.Errorf("create account %s: %w", n.ID, err)
+	}
+
 	if old == nil || old.Currency != n.Currency || old.Side != n.Side || old.Overdraft != n.Overdraft || old.Shards != n.Shards {
 		return Account{}, false, &RefusedError{Op: "create account", ID: n.ID, Err: ErrConflict}
 	}
@@ -95,8 +99,10 @@ func (l *Ledger) readShards(ctx context.Context, id string) ([]*Account, error) 
 		return nil, fmt.Errorf("read account %s: %w", id, err)
 	}
 
-	first := decodeAccount(item)
+	first, err := readAccount(item)
 	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read account %s: %w", id, err)
 	case first == nil:
 		return nil, nil
 	case first.Shards == 1:
@@ -141,7 +147,12 @@ func (l *Ledger) readTogether(ctx context.Context, what, id string, gets []types
 func decodeShards(id string, all []types.ItemResponse) ([]*Account, error) {
 	shards := make([]*Account, len(all))
 	for i, r := range all {
-		if shards[i] = decodeAccount(r.Item); shards[i] == nil {
+		var err error
+
+		switch shards[i], err = readAccount(r.Item); {
+		case err != nil:
+			return nil, fmt.Errorf("read account %s: %w", id, err)
+		case shards[i] == nil:
 			return nil, fmt.Errorf("read account %s: %w: shard %d is missing", id, ErrCorrupt, i)
 		}
 	}

@@ -109,7 +109,26 @@ func encodeParts(parts []holdPart) types.AttributeValue {
 	return &types.AttributeValueMemberL{Value: list}
 }
 
-// decodeHold reads a hold. It returns nil if there is no item.
+// The types of the attributes of a hold, and of each of its parts.
+var (
+	holdKinds = dynamo.Kinds{
+		"holdId": "S", "accountId": "S", "currency": "S", "status": "S", "call": "S", "amount": "N", "remaining": "N",
+		"expiresAt": "N", "createdAt": "N", "digest": "B", "parts": "L",
+	}
+	partKinds = dynamo.Kinds{"shard": "N", "amount": "N"}
+)
+
+// readHold reads a hold. It returns nil if there is no item, and ErrCorrupt if an attribute is not of its type:
+// without its end or its parts, a hold is another one.
+func readHold(item dynamo.Item) (*Hold, error) {
+	if err := cmp.Or(holdKinds.Check(item), partKinds.CheckAll(item, "parts")); err != nil {
+		return nil, fmt.Errorf("%w: hold %s of account %s: %w", ErrCorrupt, dynamo.Text(item, "holdId"), dynamo.Text(item, "accountId"), err)
+	}
+
+	return decodeHold(item), nil
+}
+
+// decodeHold reads a hold as far as it can be read. It returns nil if there is no item.
 func decodeHold(item dynamo.Item) *Hold {
 	if len(item) == 0 {
 		return nil
@@ -145,9 +164,9 @@ func (l *Ledger) Hold(ctx context.Context, account, id string) (Hold, bool, erro
 		return Hold{}, false, fmt.Errorf("read hold %s: %w", id, err)
 	}
 
-	h := decodeHold(item)
+	h, err := readHold(item)
 	if h == nil {
-		return Hold{}, false, nil
+		return Hold{}, false, err
 	}
 
 	return *h, true, nil

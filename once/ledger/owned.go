@@ -105,6 +105,15 @@ func (o *Owned) Seen(ctx context.Context, id, account, currency string) (Account
 	var last *Account
 	if a, ok := accounts[account]; ok {
 		last = &a
+	} else {
+		item, err := o.ledger.get(ctx, o.ledger.cfg.Tables.Accounts, accountKey(account))
+		if err == nil {
+			last, err = readAccount(item)
+		}
+
+		if err != nil {
+			return Account{}, fmt.Errorf("read account %s: %w", account, err)
+		}
 	}
 
 	if err := last.checkOpen(currency); err != nil {
@@ -142,7 +151,12 @@ func (o *Owned) RequireOpen(ctx context.Context, id, account, currency string) (
 
 	return func(t *txn.Transaction) {
 		t.Add("open "+account, check, func(old dynamo.Item) error {
-			return &RefusedError{Op: "require open", ID: id, Account: account, Err: decodeAccount(old).checkOpen(currency)}
+			a, err := readAccount(old)
+			if err != nil {
+				return err
+			}
+
+			return &RefusedError{Op: "require open", ID: id, Account: account, Err: a.checkOpen(currency)}
 		})
 	}, nil
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func (p *postCall) plan(ctx context.Context) ([]change, error) {
 	return changes, nil
 }
 
-// loadHold returns the hold of a leg as last seen. A hold that does not exist stays in the
+// loadHold returns the hold of a leg as last seen. A hold that does not exist, or cannot be read, stays in the
 // plan, so that the transfer's record can say that the transfer was made before.
 func (p *postCall) loadHold(ctx context.Context, leg Leg) (*Hold, error) {
 	if h := p.holds[leg.Account]; h != nil {
@@ -59,7 +60,7 @@ func (p *postCall) loadHold(ctx context.Context, leg Leg) (*Hold, error) {
 	}
 
 	h, found, err := p.ledger.Hold(ctx, leg.Account, leg.Hold)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrCorrupt) {
 		return nil, err
 	}
 

@@ -143,11 +143,13 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 
 // replay answers from the record that exists under the id.
 func (p *postCall) replay(old dynamo.Item) (Posted, error) {
-	if !bytes.Equal(dynamo.Bytes(old, "digest"), p.digest) {
+	posted, err := readPosted(old)
+	switch {
+	case err != nil:
+		return Posted{}, err
+	case !bytes.Equal(dynamo.Bytes(old, "digest"), p.digest):
 		return Posted{}, &RefusedError{Op: "transfer", ID: p.transfer.ID, Err: ErrConflict}
 	}
-
-	posted := decodePosted(old)
 
 	// If the record has this call's id, the answer to an earlier attempt was lost.
 	posted.Replayed = dynamo.Text(old, "call") != p.id

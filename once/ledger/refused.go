@@ -30,12 +30,20 @@ func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Cancele
 		var reason error
 		switch kind {
 		case partHold:
-			h := decodeHold(f.Old)
+			h, err := readHold(f.Old)
+			if err != nil {
+				return false, fmt.Errorf("transfer %s: %w", p.transfer.ID, err)
+			}
+
 			p.holds[c.leg.Account] = h
 			staleHolds[c.leg.Account] = true
 			reason = h.checkSettle(-c.leg.Amount, p.compared)
 		case partAccount:
-			a := decodeAccount(f.Old)
+			a, err := readAccount(f.Old)
+			if err != nil {
+				return false, fmt.Errorf("transfer %s: %w", p.transfer.ID, err)
+			}
+
 			p.ledger.cache.replace(key, a)
 
 			// If the hold has changed, the account was compared with an old amount.

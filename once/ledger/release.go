@@ -85,7 +85,10 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 		}
 
 		// The hold has changed since it was read. The loop goes on with the present hold.
-		old := decodeHold(refused.Old)
+		old, err := readHold(refused.Old)
+		if err != nil {
+			return Hold{}, false, fmt.Errorf("release hold %s: %w", id, err)
+		}
 
 		// The stored call is this one: an earlier attempt was made and its answer lost.
 		if old != nil && dynamo.Text(refused.Old, "call") == call && (old.Status != HoldExpired || len(parts) == 0) {

@@ -85,7 +85,12 @@ func (r *reserveCall) try(ctx context.Context) (h Hold, replayed, again bool, er
 		return Hold{}, false, false, refused
 	}
 
-	reason, err := r.checkAccount(ctx, decodeAccount(refused.Old), refused.Part)
+	a, err := readAccount(refused.Old)
+	if err != nil {
+		return Hold{}, false, false, fmt.Errorf("hold %s: %w", r.hold.ID, err)
+	}
+
+	reason, err := r.checkAccount(ctx, a, refused.Part)
 	switch {
 	case err != nil:
 		return Hold{}, false, false, err
@@ -119,12 +124,16 @@ func (r *reserveCall) transaction() *txn.Transaction {
 
 // replay answers from the record that exists under the id.
 func (r *reserveCall) replay(old dynamo.Item) (h Hold, replayed bool, err error) {
-	if !bytes.Equal(dynamo.Bytes(old, "digest"), r.hold.digest()) {
+	made, err := readHold(old)
+	switch {
+	case err != nil:
+		return Hold{}, false, fmt.Errorf("hold %s: %w", r.hold.ID, err)
+	case !bytes.Equal(dynamo.Bytes(old, "digest"), r.hold.digest()):
 		return Hold{}, false, &RefusedError{Op: "hold", ID: r.hold.ID, Err: ErrConflict}
 	}
 
 	// If the record has this call's id, the answer to an earlier attempt was lost.
-	return *decodeHold(old), dynamo.Text(old, "call") != r.id, nil
+	return *made, dynamo.Text(old, "call") != r.id, nil
 }
 
 // checkAccount returns the reason why the account does not hold the amount, nil if its

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -208,6 +209,26 @@ func (p Posted) item(call string, digest []byte) dynamo.Item {
 	return item
 }
 
+// The types of the attributes of a transfer, and of each of its legs and postings.
+var (
+	transferKinds = dynamo.Kinds{
+		"transferId": "S", "currency": "S", "reference": "S", "call": "S", "at": "N", "digest": "B", "legs": "L", "postings": "L",
+	}
+	legKinds     = dynamo.Kinds{"account": "S", "hold": "S", "amount": "N", "release": "BOOL"}
+	postingKinds = dynamo.Kinds{"account": "S", "shard": "N", "amount": "N", "sequence": "N", "balance": "N"}
+)
+
+// readPosted reads a transfer. It returns ErrCorrupt if an attribute is not of its type.
+func readPosted(item dynamo.Item) (Posted, error) {
+	err := cmp.Or(transferKinds.Check(item), legKinds.CheckAll(item, "legs"), postingKinds.CheckAll(item, "postings"))
+	if err != nil {
+		return Posted{}, fmt.Errorf("%w: transfer %s: %w", ErrCorrupt, dynamo.Text(item, "transferId"), err)
+	}
+
+	return decodePosted(item), nil
+}
+
+// decodePosted reads a transfer as far as it can be read.
 func decodePosted(item dynamo.Item) Posted {
 	p := Posted{
 		Transfer: Transfer{
@@ -271,7 +292,9 @@ func (l *Ledger) Transfer(ctx context.Context, id string) (Posted, bool, error) 
 		return Posted{}, false, nil
 	}
 
-	return decodePosted(item), true, nil
+	p, err := readPosted(item)
+
+	return p, err == nil, err
 }
 
 // Transfers returns up to limit transfers (1 to 1,000) in no particular order, and the after

@@ -23,7 +23,7 @@
 //	Reject, or an error that is final         none: the same failure
 //	Retry or NotYet, or another error         runs, TakenOver: there may have been an effect
 //	the same with an error of once.NotBegun   runs, Acquired if this run was
-//	the same with once.ErrAmbiguous           none: unknown outcome
+//	any of these with once.ErrAmbiguous       none: unknown outcome
 //	is cut off (the context ended), panics    runs, TakenOver, or unknown outcome under
 //	                                            once.Config.ExpiredIsUnknown
 //	a result that cannot be stored            none: done; a function gets once.ErrResultUnavailable
