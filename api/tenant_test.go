@@ -61,14 +61,10 @@ func TestTenantsCanUseTheSameIDs(t *testing.T) {
 
 var clockDependent = regexp.MustCompile(`"(took|at)":[^,}]*`)
 
-// The test sends 10,000 requests with ids of another tenant's things, and with guesses of
+// The test sends 2,500 requests with ids of another tenant's things, and with guesses of
 // their stored ids. Each gets the same answer, byte for byte, as the same request for a
 // thing that does not exist.
 func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one client, and 10,000 requests")
-	}
-
 	s := newAPIServer(t, nil)
 	s.createThings(s.key("acme", auth.Admin))
 
@@ -105,7 +101,7 @@ func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 		{"PUT", "/v1/payments/%s/captures/c-1", `{"amount":1}`, "p-1"},
 	}
 
-	requests := 10_000
+	requests := 2_500 // each target, bearer and form of an id about five times
 	if testing.Short() {
 		requests = 300
 	}

@@ -197,7 +197,7 @@ func tell(t *testing.T, dir string, number int, s story) {
 	// The usual run takes one call and one blow of many; the stories take others.
 	every := 29
 	if testing.Short() {
-		every = 199
+		every = 91
 	}
 
 	struck := 0

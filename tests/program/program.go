@@ -19,7 +19,7 @@ func Build(t testing.TB) string {
 	t.Helper()
 
 	bin := filepath.Join(t.TempDir(), "ratchet")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "ratchet/cmd/ratchet").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", bin, "ratchet/cmd/ratchet").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 

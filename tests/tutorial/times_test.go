@@ -78,3 +78,20 @@ func TestEachCommandCountsForItsPart(t *testing.T) {
 		t.Errorf("%+v", all.parts)
 	}
 }
+
+// TestTheProgressOfASlowCommandIsNotCompared: on a busy machine a command prints it.
+func TestTheProgressOfASlowCommandIsNotCompared(t *testing.T) {
+	c := command{output: []string{"ready (table, tasks, …)"}}
+
+	for output, want := range map[string]bool{
+		"ready (table, tasks, stream)\n":                                             true,
+		"waiting until the process is ready (2s)\nready (table, tasks, stream)\n":    true,
+		"0.5 MB copied (1m2s)\nready (table, tasks, stream)\n":                       true,
+		"waiting until the process is ready\nready (table, tasks, stream)\n":         false,
+		"waiting until the process is ready (2s) in vain\nready (table, tasks, x)\n": false,
+	} {
+		if got := c.pattern().MatchString(plain(output)); got != want {
+			t.Errorf("%q: %t", output, got)
+		}
+	}
+}

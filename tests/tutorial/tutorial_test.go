@@ -6,7 +6,7 @@
 //
 //   - "…" stands for any text of a line, and on a line of its own for any lines.
 //   - Runs of spaces count as one, and spaces at the ends of a line not at all.
-//   - The shell's messages about its jobs are not compared.
+//   - The shell's messages about its jobs are not compared, nor is the progress of a command that is slow.
 //   - Ports are free ones: settings give `ratchet dev` its ports, the command gives the receiver its port.
 //
 // All commands run in one shell, in a copy of the files that Git knows. They find Go and the tools of the
@@ -141,13 +141,15 @@ var (
 	spaces = regexp.MustCompile(`[ \t]+`)
 	// jobs matches the lines that bash prints when a job was killed.
 	jobs = regexp.MustCompile(`^bash: line \d+: +\d+ (Killed|Terminated)`)
+	// progress matches the lines that a command prints every two seconds while it runs, as on a busy machine.
+	progress = regexp.MustCompile(`^[^=:]* \((\d+m)?\d+s\)$`)
 )
 
 // plain returns the lines that the rules compare, each with its end.
 func plain(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if jobs.MatchString(line) {
+		if jobs.MatchString(line) || progress.MatchString(strings.TrimRight(line, "\n")) {
 			continue
 		}
 
