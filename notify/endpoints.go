@@ -242,6 +242,24 @@ func (s *Endpoints) configured(id string) (Endpoint, bool) {
 	return s.cfg.Configured[i], true
 }
 
+// serviceTime returns the time of the service, which stamps the records of the stream. It asks with the read
+// of an endpoint.
+func (s *Endpoints) serviceTime(ctx context.Context, id string) (time.Time, error) {
+	clock := &dynamo.Clock{}
+
+	err := clock.Learn(ctx, func(ctx context.Context) error {
+		began := clock.LocalNow()
+		out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.cfg.Table, Key: endpointItemKey(id)})
+		if err == nil {
+			clock.Hear(began, out.ResultMetadata, nil)
+		}
+
+		return err
+	})
+
+	return clock.Now().UTC(), err
+}
+
 // Create stores a new endpoint and returns it with its secret: key, or a new secret if key is nil.
 // It returns ErrExists if the id is taken.
 func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, key webhooks.Secret) (Endpoint, error) {
@@ -249,7 +267,11 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 		key = webhooks.NewSecret()
 	}
 
-	now := time.Now().UTC()
+	now, err := s.serviceTime(ctx, id)
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("create endpoint %s: %w", id, err)
+	}
+
 	e := Endpoint{
 		ID:        id,
 		Settings:  settings.withDefaults(),

@@ -247,7 +247,7 @@ func (d *Deliveries) deliverNext(ctx context.Context, l *lane, endpoint Endpoint
 	switch {
 	// The endpoint was created after the delivery's transition. It may be another receiver than the
 	// endpoint that had this id before.
-	case delivery.At.Before(endpoint.CreatedAt):
+	case delivery.isBefore(endpoint.CreatedAt):
 		return d.miss(ctx, delivery, "the endpoint was removed and created again")
 	case endpoint.Ordered:
 		return d.deliverInOrder(ctx, l, delivery)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -36,6 +37,10 @@ type LambdaConfig struct {
 	DeadLetterTable string
 	// Concurrency is how many handler calls may run at once. Default: 16.
 	Concurrency int
+	// Margin is the time before the function's deadline that is kept free to report the batch. When it
+	// begins, the contexts of the handlers end, and records that are not handled are reported as failed.
+	// Default: 2 s.
+	Margin time.Duration
 }
 
 func (c LambdaConfig) check() error {
@@ -43,6 +48,10 @@ func (c LambdaConfig) check() error {
 
 	if (c.DynamoDB == nil) != (c.DeadLetterTable == "") {
 		faults = append(faults, errors.New("streams: LambdaConfig.DynamoDB and LambdaConfig.DeadLetterTable must be set together"))
+	}
+
+	if c.Margin < 0 {
+		faults = append(faults, fmt.Errorf("streams: LambdaConfig.Margin is %v, want none below 0", c.Margin))
 	}
 
 	if c.Concurrency < 0 {
@@ -59,11 +68,14 @@ func NewLambda(cfg LambdaConfig) (*Lambda, error) {
 		return nil, err
 	}
 
-	cfg.Concurrency = cmp.Or(cfg.Concurrency, 16)
+	cfg.Concurrency, cfg.Margin = cmp.Or(cfg.Concurrency, 16), cmp.Or(cfg.Margin, 2*time.Second)
 	cfg.Handlers = handlersWithDefaults(cfg.Handlers, defaultRetry, defaultHandlerTimeout)
 
 	return &Lambda{cfg: cfg}, nil
 }
+
+// errMargin is the cause of the end of the handlers' contexts before the function's deadline.
+var errMargin = errors.New("streams: the function's deadline is near")
 
 // BatchResponse names the records that failed. The mapping continues with the lowest of these
 // records, so records after it may come again.
@@ -84,6 +96,14 @@ func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespon
 	records, err := decodeLambdaEvent(event)
 	if err != nil {
 		return BatchResponse{}, fmt.Errorf("streams: read the batch: %w", err)
+	}
+
+	// A function that reaches its deadline is killed before it reports, and then the whole batch would come
+	// again.
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-l.cfg.Margin), errMargin)
+		defer cancel()
 	}
 
 	items := map[string][]Record{}
@@ -128,7 +148,7 @@ func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespon
 // failed one on.
 func (l *Lambda) handleItem(ctx context.Context, records []Record) []Record {
 	for i, r := range records {
-		if l.handleRecord(ctx, r) != nil {
+		if ctx.Err() != nil || l.handleRecord(ctx, r) != nil {
 			return records[i:]
 		}
 	}
