@@ -184,11 +184,11 @@ func TestTheMarkKeepsWhatHasNoOrder(t *testing.T) {
 	}
 	e.ended("o-1")
 
-	if survey(61*day); m.mark.From.After(began) {
+	if survey(61 * day); m.mark.From.After(began) {
 		t.Errorf("while it may run: %+v", m.mark)
 	}
 
-	if survey(70*day); m.mark.From.Before(began.Add(50 * day)) {
+	if survey(70 * day); m.mark.From.Before(began.Add(50 * day)) {
 		t.Errorf("long after: %+v", m.mark)
 	}
 }
