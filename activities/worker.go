@@ -144,6 +144,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.enter(draining)
 	defer w.reportDrain()()
 
+	w.logWait()
+
 	drain := worker.Drain{
 		PollGrace:      w.cfg.PollGrace,
 		CancelPolls:    cancelPolls,
@@ -158,6 +160,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 
 	return w.result()
+}
+
+// logWait says what the stop waits for, and until when.
+func (w *Worker) logWait() {
+	open := 0
+	for _, p := range w.pollers {
+		open += p.openPolls()
+	}
+
+	if open > 0 && w.cfg.PollGrace > 0 {
+		w.cfg.Log.Info("the stop waits for open polls, which the service ends within 60 s and may still answer with tasks",
+			"polls", open, "until", time.Now().Add(w.cfg.PollGrace).Format(time.TimeOnly))
+	}
 }
 
 // begin starts the loops of every activity.

@@ -327,6 +327,7 @@ type explanation struct {
 	Options      []option `json:"options" doc:"Every event, and its effect now."`
 	Editable     bool     `json:"editable" doc:"Whether the content may be edited now."`
 	OtherVersion int      `json:"otherVersion,omitempty" doc:"The version of the definition that moved the order last, if it is not the current one."`
+	Note         string   `json:"note,omitempty" doc:"What the state does not do although it seems so."`
 	Due          []due    `json:"due" doc:"The effects that the order still has to have, for administrators."`
 	Timeline     []moment `json:"timeline" doc:"Transitions, execution and refusals by time; for administrators also waiting tasks, notifications and dead letters. The log of refusals does not have all."`
 	Incomplete   []string `json:"incomplete,omitempty" doc:"What could not be read for the time line."`
@@ -383,6 +384,7 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		Options:      []option{},
 		Editable:     e.Editable,
 		OtherVersion: e.OtherVersion,
+		Note:         e.Note,
 	}
 	for _, st := range e.Steps {
 		out.Steps = append(out.Steps, step{

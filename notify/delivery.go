@@ -99,6 +99,7 @@ const (
 	deliveryEvent        = "event"
 	deliveryFrom         = "from"
 	deliveryAt           = "at"
+	deliveryRecorded     = "recordedAt"
 	deliveryAttributes   = "attributes"
 	deliveryCause        = "cause" // as JSON
 	deliveryStatus       = "status"
@@ -205,6 +206,10 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 		deliveryCall:         dynamo.S(d.call),
 	})
 
+	if !d.RecordedAt.IsZero() {
+		item[deliveryRecorded] = dynamo.Millis(d.RecordedAt)
+	}
+
 	if len(d.Attributes) > 0 {
 		attributes := dynamo.Item{}
 		for name, value := range d.Attributes {
@@ -266,6 +271,7 @@ func decodeDelivery(item dynamo.Item) Delivery {
 			TransitionID: transitions.TransitionID(dynamo.Number(item, deliveryTransition)),
 			State:        workflow.State(dynamo.Text(item, deliveryState)),
 			At:           time.Unix(0, dynamo.Number(item, deliveryAt)).UTC(),
+			RecordedAt:   dynamo.Time(item, deliveryRecorded),
 			Event:        workflow.Event(dynamo.Text(item, deliveryEvent)),
 			From:         workflow.State(dynamo.Text(item, deliveryFrom)),
 		},

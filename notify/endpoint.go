@@ -99,10 +99,10 @@ func (e Endpoint) owns(d Delivery) bool {
 	return d.generation == e.generation || e.wants(d.Notification)
 }
 
-// wants reports whether the endpoint gets the notification. An endpoint gets nothing that
-// happened before it was created.
+// wants reports whether the endpoint gets the notification. An endpoint gets nothing that happened more than
+// startMargin before it was created.
 func (e Endpoint) wants(n Notification) bool {
-	return !n.At.Before(e.CreatedAt) && e.Filter.Matches(n)
+	return !n.isBefore(e.CreatedAt) && e.Filter.Matches(n)
 }
 
 // rotated returns the secrets after a change: the new secret, and the one before it until until.

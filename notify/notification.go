@@ -24,6 +24,9 @@ type Notification struct {
 	TransitionID transitions.TransitionID `json:"transitionId"`
 	State        workflow.State           `json:"state"`
 	At           time.Time                `json:"at"`
+	// RecordedAt is when the change was recorded by the stream, by the clock of the service, in whole
+	// seconds. Zero: At is used, which is by the clock of the machine that made the change.
+	RecordedAt time.Time `json:"-"`
 
 	// Event is the event that moved the order, From the state before: "" if the order was placed.
 	Event workflow.Event `json:"-"`
@@ -45,6 +48,20 @@ func (n Notification) ID() string {
 	sum := sha256.Sum256([]byte(n.Key))
 
 	return "ntf_" + base64.RawURLEncoding.EncodeToString(sum[:bytes])
+}
+
+// startMargin is how much older than its endpoint a notification may be and is sent all the same: both times
+// are in whole seconds, and a time without RecordedAt is by another clock.
+const startMargin = 5 * time.Second
+
+// isBefore reports whether the change was made before the time, by more than the margin.
+func (n Notification) isBefore(start time.Time) bool {
+	at := n.RecordedAt
+	if at.IsZero() {
+		at = n.At
+	}
+
+	return at.Before(start.Add(-startMargin))
 }
 
 // repeat returns the part of the key after orderId/incarnation/transitionId/notify/, or "".

@@ -171,11 +171,15 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 		Log:           b.log,
 		Events:        b.Telemetry.QueueEvents(b.health.queueEvents(queueEvents(b.log))),
 	}
+	// The engine gives no message to a poll that has ended, so a stop does not have to wait for open polls.
+	if b.usesEngine(ctx) {
+		cfg.PollGrace = -1
+	}
+
 	if b.Engine != nil {
-		// The engine gives no message to a poll that has ended, so a stop does not have to
-		// wait for open polls. Only one process has the engine, so messages in flight belong to this
-		// process or to a dead one, and their visibility timeout can be short.
-		cfg.PollGrace, cfg.Visibility = -1, embeddedVisibility
+		// Only one process has the engine, so messages in flight belong to this process or to a dead one,
+		// and their visibility timeout can be short.
+		cfg.Visibility = embeddedVisibility
 	}
 
 	return queues.New(cfg)

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -140,20 +144,51 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 		Events:      b.Telemetry.ActivityEvents(b.health.activityEvents(activityEvents(b.log))),
 	}
 
-	rate := float64(b.Config.CallsPerSecond)
-	if b.Engine != nil {
-		// The engine runs in this process and gives no task to a poll that has ended, so
-		// a stop does not have to wait for open polls.
+	// The engine gives no task to a poll that has ended, so a stop does not have to wait for open polls.
+	if b.usesEngine(ctx) {
 		cfg.PollGrace = -1
+	}
 
-		if rate == 0 {
-			rate = -1 // the engine has no quotas
-		}
+	rate := float64(b.Config.CallsPerSecond)
+	if b.Engine != nil && rate == 0 {
+		rate = -1 // the engine in this process has no quotas
 	}
 	cfg.Rates = activities.EachAt(rate)
 
 	return activities.New(cfg)
 }
+
+// usesEngine reports whether the embedded engine is the backend: in this process, or of another process at
+// the endpoint.
+func (b *Backend) usesEngine(ctx context.Context) bool {
+	if b.Engine != nil || b.Config.EndpointURL == "" {
+		return b.Engine != nil
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, engineProbe)
+	defer cancel()
+
+	// Only the engine calls itself so in its answer to a call that no service has.
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.Config.EndpointURL, strings.NewReader("{}"))
+	if err != nil {
+		return false
+	}
+	request.Header.Set("X-Amz-Target", "AWSStepFunctions.NameTheEngine")
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+
+	text, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+
+	return err == nil && strings.Contains(string(text), "is not supported by the embedded engine")
+}
+
+// engineProbe bounds the question whether the endpoint is an engine.
+const engineProbe = 2 * time.Second
 
 // servedActivities returns the activities of the state machine that this process serves.
 func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activity, error) {

@@ -237,7 +237,7 @@ func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) 
 		left = left || gone
 	}
 
-	return left, nil
+	return left, err
 }
 
 // cancelOne stops the shipment with the key, which may have a number.

@@ -130,6 +130,10 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 		fmt.Fprintf(out, "  %s: %s\n", o.State, d.States()[i].Doc)
 	}
 
+	if e.Note != "" {
+		fmt.Fprintf(out, "  %s\n", e.Note)
+	}
+
 	if e.OtherVersion != 0 {
 		fmt.Fprintf(out, "  moved by version %d of the definition; the options below are those of version %d\n", e.OtherVersion, d.Version())
 	}

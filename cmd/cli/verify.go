@@ -10,6 +10,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/operate/inspect"
 	"ratchet/server"
+	"ratchet/transitions"
 )
 
 func verifyCommand(s *settings) *cobra.Command {
@@ -17,10 +18,12 @@ func verifyCommand(s *settings) *cobra.Command {
 		Use: "verify", Short: "Compare every order with its journal", Args: cobra.NoArgs,
 		Long: "Rebuilds every order from its journal and prints where the two disagree. Reads both tables\n" +
 			"completely and writes nothing; orders may move meanwhile. A journal that the stream writes is\n" +
-			"behind its orders: transitions that are missing in it, younger than --lag and still in the\n" +
-			"order's ring are counted, but are no mismatch. Exit status 1 on any mismatch.",
+			"behind its orders: transitions that are missing in it and still in the order's ring are counted,\n" +
+			"but are no mismatch, if the workers have not handled them. That is known from the checkpoints of\n" +
+			"the stream, with a minute for clocks that differ, and from the journal's retry queue. With --lag\n" +
+			"the age of a transition decides instead. Exit status 1 on any mismatch.",
 	}
-	lag := c.Flags().Duration("lag", time.Minute, "how far the journal may be behind, 0 or more")
+	lag := c.Flags().Duration("lag", time.Minute, "how far the journal may be behind, 0 or more; default: up to what the workers have handled")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *lag < 0 {
 			return usageError("lag %s: 0 or more", *lag)
@@ -32,7 +35,22 @@ func verifyCommand(s *settings) *cobra.Command {
 				progress: s.progress,
 				json:     s.json,
 				since:    time.Now().Add(-*lag),
+				waits:    func(transitions.OrderID) (bool, error) { return false, nil },
 			}
+
+			if !c.Flags().Changed("lag") && b.Config.Journal != transitions.JournalTransactional.String() {
+				// Read before the orders: what the workers had handled by then must be in the journal.
+				handled, err := b.HandledTo(c.Context())
+				if err != nil {
+					fmt.Fprintf(c.ErrOrStderr(), "how far the stream is handled is not known, so only the last minute counts as its lag: %v\n", err)
+				}
+
+				if since := handled.Add(-*lag); err == nil && since.Before(v.since) {
+					v.since = since
+				}
+				v.waits = func(id transitions.OrderID) (bool, error) { return b.JournalWaits(c.Context(), id) }
+			}
+
 			if err := inspect.Verify(c.Context(), b.Orders, v.add); err != nil {
 				return err
 			}
@@ -50,6 +68,8 @@ type verification struct {
 	progress *progress
 	json     bool
 	since    time.Time // a transition after this time may be missing in the journal
+	// waits reports whether changes of the order wait in the journal's retry queue.
+	waits func(transitions.OrderID) (bool, error)
 
 	counts verificationCounts
 }
@@ -70,9 +90,20 @@ func (v *verification) add(c inspect.Check) error {
 	var mismatches []inspect.Finding
 	for _, f := range c.Findings {
 		// A journal that the stream writes lags; only a lag that lasts is a mismatch.
-		if f.Kind == inspect.FindingBehind && f.Since.After(v.since) {
-			v.counts.Lagging++
-			continue
+		if f.Kind == inspect.FindingBehind {
+			waits, err := f.Since.After(v.since), error(nil)
+			if !waits {
+				waits, err = v.waits(c.OrderID)
+			}
+
+			if err != nil {
+				return err
+			}
+
+			if waits {
+				v.counts.Lagging++
+				continue
+			}
 		}
 		mismatches = append(mismatches, f)
 	}

@@ -25,7 +25,12 @@ type Explanation struct {
 	// OtherVersion is set if another version of the definition moved the order last; the options
 	// are judged by this program's version.
 	OtherVersion int `json:"otherVersion,omitempty"`
+	// Note says what the state does not do although it seems so, "" for most states.
+	Note string `json:"note,omitempty"`
 }
+
+// holdNote is the note about a paid order that is on hold.
+const holdNote = "the hold does not stop a parcel that was booked before: nothing is sent to the carrier; cancel the order to stop it"
 
 // Step is one transition of an order, and where it is recorded.
 type Step struct {
@@ -73,6 +78,10 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 	}
 
 	e := Explanation{Order: order, Editable: slices.Contains(o.Editable(), order.State)}
+	if order.State == workflow.PaidOnHold {
+		e.Note = holdNote
+	}
+
 	if order.DefinitionVersion != o.Definition().Version() {
 		e.OtherVersion = order.DefinitionVersion
 	}

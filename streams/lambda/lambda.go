@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,13 +18,13 @@ import (
 	"ratchet/streams/store"
 )
 
-// Function runs the handlers of a poller in a function behind a Function event source mapping. Create
-// it with NewLambda and pass its Handle method to lambda.Start.
+// Function runs the handlers of a poller in a function behind a Lambda event source mapping. Create
+// it with New and pass its Handle method to lambda.Start.
 //
 // The mapping must have ReportBatchItemFailures set. The mapping does the work of a Poller: it
 // reads the shards, repeats failed batches and counts attempts. So Handler.Retry and
 // Handler.Unordered have no effect, and NotYet is a failure like any other. A handler with a Batch
-// gets records of different items of one invocation, at most LambdaConfig.Concurrency at once.
+// gets records of different items of one invocation, at most Config.Concurrency at once.
 //
 // The directory examples/lambda has a function with a template of the mapping.
 type Function struct {
@@ -41,6 +42,10 @@ type Config struct {
 	DeadLetterTable string
 	// Concurrency is how many handler calls may run at once. Default: 16.
 	Concurrency int
+	// Margin is the time before the function's deadline that is kept free to report the batch. When it
+	// begins, the contexts of the handlers end, and records that are not handled are reported as failed.
+	// Default: 2 s.
+	Margin time.Duration
 }
 
 func (c Config) check() error {
@@ -48,6 +53,10 @@ func (c Config) check() error {
 
 	if (c.DynamoDB == nil) != (c.DeadLetterTable == "") {
 		faults = append(faults, errors.New("streams: LambdaConfig.DynamoDB and LambdaConfig.DeadLetterTable must be set together"))
+	}
+
+	if c.Margin < 0 {
+		faults = append(faults, fmt.Errorf("streams: LambdaConfig.Margin is %v, want none below 0", c.Margin))
 	}
 
 	if c.Concurrency < 0 {
@@ -64,11 +73,14 @@ func New(cfg Config) (*Function, error) {
 		return nil, err
 	}
 
-	cfg.Concurrency = cmp.Or(cfg.Concurrency, 16)
+	cfg.Concurrency, cfg.Margin = cmp.Or(cfg.Concurrency, 16), cmp.Or(cfg.Margin, 2*time.Second)
 	cfg.Handlers = calls.WithDefaults(cfg.Handlers, calls.DefaultRetry, calls.DefaultHandlerTimeout)
 
 	return &Function{cfg: cfg}, nil
 }
+
+// errMargin is the cause of the end of the handlers' contexts before the function's deadline.
+var errMargin = errors.New("streams: the function's deadline is near")
 
 // BatchResponse names the records that failed. The mapping continues with the lowest of these
 // records, so records after it may come again.
@@ -89,6 +101,14 @@ func (l *Function) Handle(ctx context.Context, event json.RawMessage) (BatchResp
 	records, err := decodeLambdaEvent(event)
 	if err != nil {
 		return BatchResponse{}, fmt.Errorf("streams: read the batch: %w", err)
+	}
+
+	// A function that reaches its deadline is killed before it reports, and then the whole batch would come
+	// again.
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-l.cfg.Margin), errMargin)
+		defer cancel()
 	}
 
 	items := map[string][]streams.Record{}
@@ -133,7 +153,7 @@ func (l *Function) Handle(ctx context.Context, event json.RawMessage) (BatchResp
 // failed one on.
 func (l *Function) handleItem(ctx context.Context, records []streams.Record) []streams.Record {
 	for i, r := range records {
-		if l.HandleRecord(ctx, r) != nil {
+		if ctx.Err() != nil || l.HandleRecord(ctx, r) != nil {
 			return records[i:]
 		}
 	}

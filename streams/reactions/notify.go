@@ -82,6 +82,7 @@ func notificationOf(c change) notify.Notification {
 		TransitionID: c.Transition.ID,
 		State:        c.New.State,
 		At:           c.Transition.At,
+		RecordedAt:   c.recorded,
 		Event:        c.Transition.Event,
 		From:         c.Transition.From,
 		Cause:        c.Transition.Cause,

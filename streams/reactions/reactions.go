@@ -171,6 +171,8 @@ type change struct {
 	attempt int
 	// late is set by the poller: see streams.Record.Late.
 	late bool
+	// recorded is when the service recorded the change, zero if the record does not say.
+	recorded time.Time
 	// group is the poller's group, again set for a replay that repeats effects: see
 	// streams.Record.Group and streams.Replayed.Again.
 	group, again string
@@ -279,7 +281,7 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 			}
 		}
 
-		delivered := change{Change: c, attempt: record.Attempt, late: record.Late, group: record.Group}
+		delivered := change{Change: c, attempt: record.Attempt, late: record.Late, recorded: record.CreatedAt, group: record.Group}
 		if record.Replay != nil {
 			delivered.again = record.Replay.Again
 		}
