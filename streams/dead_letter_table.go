@@ -78,6 +78,11 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error, chec
 		return fmt.Errorf("streams: encode dead letter: %w", err)
 	}
 
+	return t.storeBody(ctx, r, body, cause, check)
+}
+
+// storeBody is store with the encoded record.
+func (t *deadLetterTable) storeBody(ctx context.Context, r Record, body []byte, cause error, check *types.ConditionCheck) error {
 	id := deadLetterIDOf(r)
 	row := t.key(r.Handler, id)
 	row[rowFormat] = dynamo.N(deadLetterFormat)

@@ -78,17 +78,18 @@ type BatchItemFailure struct {
 
 // Handle handles one batch, given as the JSON of the event. It handles the items in parallel and
 // the records of one item in order. After a record that failed, the item's later records are
-// reported as failed, too, without a call. Handle returns an error only if it cannot decode the
-// batch.
+// reported as failed, too, without a call. A record that cannot be decoded is stored as a dead letter
+// of every handler; without DeadLetterTable it fails. Handle returns an error only if it cannot read the
+// batch, or a record has no sequence number.
 func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
 	records, err := decodeLambdaEvent(event)
 	if err != nil {
 		return BatchResponse{}, fmt.Errorf("streams: read the batch: %w", err)
 	}
 
-	items := map[string][]Record{}
+	items := map[string][]received{}
 	for _, r := range records {
-		key := itemKey(r)
+		key := itemKey(r.Record)
 		items[key] = append(items[key], r)
 	}
 
@@ -126,14 +127,22 @@ func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespon
 
 // handleItem handles the records of one item and returns the records from the first
 // failed one on.
-func (l *Lambda) handleItem(ctx context.Context, records []Record) []Record {
+func (l *Lambda) handleItem(ctx context.Context, records []received) []received {
 	for i, r := range records {
-		if l.handleRecord(ctx, r) != nil {
+		if l.handle(ctx, r) != nil {
 			return records[i:]
 		}
 	}
 
 	return nil
+}
+
+func (l *Lambda) handle(ctx context.Context, r received) error {
+	if r.fault != nil {
+		return l.putAside(ctx, r)
+	}
+
+	return l.handleRecord(ctx, r.Record)
 }
 
 // handleRecord calls every handler that accepts the record. A failed handler does not
@@ -170,4 +179,28 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 	}
 
 	return errors.Join(errs...)
+}
+
+// putAside stores a record that cannot be decoded as a dead letter of every handler: no filter can judge
+// it. It returns an error if there is no table for it.
+func (l *Lambda) putAside(ctx context.Context, r received) error {
+	if l.cfg.DynamoDB == nil {
+		return r.fault
+	}
+	deadLetters := &deadLetterTable{api: l.cfg.DynamoDB, table: l.cfg.DeadLetterTable}
+
+	for i := range l.cfg.Handlers {
+		r.Handler, r.Attempt = l.cfg.Handlers[i].Name, 1
+
+		body, err := r.body()
+		if err != nil {
+			return err
+		}
+
+		if err := deadLetters.storeBody(ctx, r.Record, body, Permanent(r.fault), nil); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }

@@ -172,6 +172,9 @@ func encodeValue(in ddbtypes.AttributeValue) (any, error) {
 		}
 
 		return map[string]any{"L": l}, nil
+	case *ddbtypes.UnknownUnionMember:
+		// Of a type that the SDK does not know. The dead letter is listed as one that cannot be decoded.
+		return map[string]any{v.Tag: v.Value}, nil
 	}
 
 	return nil, fmt.Errorf("value of unknown type %T", in)
