@@ -150,7 +150,7 @@ func (r *rebuild) run(ctx context.Context, progress func(Rebuilt)) error {
 	}
 
 	// This is the last step, so that a rebuild that fails does not declare the lists ready. The next one
-	// begins anew.
+	// begins from the start.
 	return r.mark(ctx, func(u *dynamo.Update) {
 		u.SetValue(readyMark, dynamo.Bool(true)).RemoveAttribute(doneOrders).RemoveAttribute(doneLists)
 	})
@@ -221,7 +221,7 @@ func (l *Lists) correct(ctx context.Context, id transitions.OrderID, drop ...row
 	err = l.race(ctx, id, func(shown head) error {
 		o, exists, err := l.cfg.Orders.Get(ctx, id)
 		switch {
-		// Its rows stay: nobody knows where it belongs.
+		// Its rows stay: where it belongs is not known.
 		case errors.Is(err, transitions.ErrUnreadable):
 			corrected = false
 			return nil
