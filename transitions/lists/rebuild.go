@@ -103,6 +103,7 @@ type rebuild struct {
 // so far.
 func (l *Lists) Rebuild(ctx context.Context, progress func(Rebuilt)) (Rebuilt, error) {
 	r := &rebuild{Lists: l}
+
 	err := r.run(ctx, progress)
 	if err != nil {
 		err = fmt.Errorf("rebuild the lists of orders: %w", err)
