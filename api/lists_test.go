@@ -10,7 +10,6 @@ import (
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/transitions"
 	"ratchet/transitions/lists"
 )
 
@@ -32,7 +31,7 @@ func (s *apiServer) withLists(t *testing.T) {
 func (s *apiServer) rebuild(t *testing.T) {
 	t.Helper()
 
-	if _, err := s.cfg.Lists.Rebuild(t.Context(), transitions.Sweep{Segments: 1}); err != nil {
+	if _, err := s.cfg.Lists.Rebuild(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 }

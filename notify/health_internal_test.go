@@ -176,6 +176,7 @@ func TestTheAnswersOfAFormerEndpointChangeNothing(t *testing.T) {
 		},
 	} {
 		former := get()
+
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}

@@ -206,6 +206,7 @@ func TestAnEndpointThatIsConfiguredNoMoreEndsItsDeliveries(t *testing.T) {
 		defer h.run(without)()
 
 		h.accept(with, notice("o-1", 2, "SHIPPED"))
+
 		for range 4 {
 			jump(10 * time.Hour)
 			time.Sleep(time.Minute)

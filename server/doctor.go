@@ -41,7 +41,27 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 		checks = append(checks, b.checkStates(ctx))
 	}
 
+	if b.Lists != nil {
+		checks = append(checks, b.checkLists(ctx))
+	}
+
 	return checks
+}
+
+// checkLists checks whether the lists of orders show all orders.
+func (b *Backend) checkLists(ctx context.Context) doctor.Check {
+	const subject = "lists of orders"
+
+	ready, err := b.Lists.Ready(ctx)
+	switch {
+	case err != nil:
+		return doctor.NewUnchecked(subject, err.Error(), "fix their table first")
+	case !ready:
+		return doctor.NewWarning(subject, "they lack changes of orders, so listing orders scans the table",
+			"run all workers with order-lists; then one of them rebuilds the lists, or `ratchet orders rebuild-lists`")
+	}
+
+	return doctor.NewOK(subject, "")
 }
 
 // doctorConfig returns the needs of this program without the permissions.

@@ -2,8 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
@@ -56,39 +60,81 @@ func (b *Backend) listHandlers() []streams.Handler {
 	return []streams.Handler{{Name: listsHandler, Handle: handle, Attempts: -1}}
 }
 
-// rebuildAgain is how long the worker waits after a failed rebuild of the lists.
-const rebuildAgain = time.Minute
+// missedEvery is how often a worker without lists notes that it handles changes that they do not get.
+const missedEvery = time.Minute
 
-// rebuildLists adds the orders that are older than the lists, once. It returns an error only if the
-// lists cannot be read, for example because their table is missing. A failed rebuild is repeated; until
-// it succeeds, listing orders scans the orders' table.
-func (b *Backend) rebuildLists(ctx context.Context) error {
-	if b.Lists == nil {
-		return nil
-	}
-
-	ready, err := b.Lists.Ready(ctx)
-	if err != nil && ctx.Err() == nil {
+// noteMissed runs in workers without lists. If there are lists of another worker, or of a time when this one
+// kept them, they lack the changes that this worker handles: they are not ready until they are rebuilt
+// without such a worker.
+func (b *Backend) noteMissed(ctx context.Context) error {
+	kept, err := b.newLists()
+	if err != nil {
 		return err
 	}
 
-	// Another worker may rebuild at the same time: the rows have the same keys and content.
-	for !ready && ctx.Err() == nil {
-		orders, err := b.Lists.Rebuild(ctx, transitions.Sweep{})
-		if err == nil {
-			b.log.InfoContext(ctx, "the lists of orders are ready", "orders", orders)
+	for ctx.Err() == nil {
+		err := kept.Missed(ctx)
+
+		var noTable *types.ResourceNotFoundException
+		if errors.As(err, &noTable) {
 			return nil
 		}
 
-		if ctx.Err() == nil {
-			b.log.ErrorContext(ctx, "the lists of orders are not ready", "error", err)
+		if err != nil && ctx.Err() == nil {
+			b.log.WarnContext(ctx, "the lists of orders may lack changes that this worker handles without them; rebuild them before they are used again", "error", err)
+		}
+		worker.Wait(ctx, missedEvery)
+	}
+
+	return nil
+}
+
+// rebuildAgain is how long the worker waits between two looks whether the lists are ready.
+const rebuildAgain = time.Minute
+
+// rebuildLists makes lists that are not ready show the orders as they are, also after a gap of the stream.
+// Without lists it notes what they miss. It returns an error only if the lists cannot be read at the start,
+// for example because their table is missing. A failed rebuild is repeated; until it succeeds, listing
+// orders scans the orders' table.
+func (b *Backend) rebuildLists(ctx context.Context) error {
+	if b.Lists == nil {
+		return b.noteMissed(ctx)
+	}
+
+	if _, err := b.Lists.Ready(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+
+	for gaps := 0; ctx.Err() == nil; worker.Wait(ctx, rebuildAgain) {
+		var err error
+		// The lists have not got the records that were lost.
+		if n := b.health.gapCount(); n > gaps {
+			if err = b.Lists.Missed(ctx); err == nil {
+				gaps = n
+			}
 		}
 
-		select {
-		case <-ctx.Done():
-		case <-time.After(rebuildAgain):
+		// Another worker may rebuild at the same time: the rows have the same keys and content.
+		if err = errors.Join(err, b.rebuildUnready(ctx)); err != nil && ctx.Err() == nil {
+			b.log.ErrorContext(ctx, "the lists of orders are not ready", "error", err)
 		}
 	}
 
 	return nil
+}
+
+// rebuildUnready rebuilds the lists if they are not ready.
+func (b *Backend) rebuildUnready(ctx context.Context) error {
+	ready, err := b.Lists.Ready(ctx)
+	if ready || err != nil {
+		return err
+	}
+
+	found, err := b.Lists.Rebuild(ctx, nil)
+	if err == nil {
+		b.log.InfoContext(ctx, "the lists of orders are ready", "orders", found.Orders,
+			"corrected", found.Corrected, "gone", found.Gone, "rows", found.Rows, "unreadable", found.Unreadable)
+	}
+
+	return err
 }

@@ -48,8 +48,8 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if moved, unmapped, err := s.Orders.MigrateAll(t.Context(), m, transitions.Sweep{}, transitions.Cause{}); err != nil || moved != 1 || unmapped != 0 {
-			t.Fatalf("%d moved, %d unmapped, %v", moved, unmapped, err)
+		if found, err := s.Orders.MigrateAll(t.Context(), m, transitions.Sweep{}, transitions.Cause{}); err != nil || found.Moved != 1 || found.Unmapped != 0 {
+			t.Fatalf("%+v, %v", found, err)
 		}
 		move(t, s, workflow.Release)
 		s.until(workflow.Delivered)

@@ -94,7 +94,7 @@ var calls = map[string]struct {
 		return 0, err
 	}},
 	"migrate all": {ofVersion1, func(ctx context.Context, t *testing.T, s *orders) (transitions.Verdict, error) {
-		_, _, err := s.MigrateAll(ctx, ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{})
+		_, err := s.MigrateAll(ctx, ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{})
 		return 0, err
 	}},
 }
@@ -257,7 +257,7 @@ func TestOrdersWithoutAVersionAreNotMigrated(t *testing.T) {
 	ofVersion1(t, s)
 	s.putBack(t)
 
-	if moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); moved != 0 || unmapped != 0 || err != nil {
-		t.Errorf("%d moved, %d unmapped, %v", moved, unmapped, err)
+	if found, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); found.Moved != 0 || found.Unmapped != 0 || err != nil {
+		t.Errorf("%+v, %v", found, err)
 	}
 }

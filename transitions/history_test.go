@@ -3,6 +3,7 @@ package transitions_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -243,7 +244,7 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 	for about, row := range map[string]struct {
 		meanwhile func(t *testing.T, s *orders, n int)
 		want      error
-		ofAll     error // of MigrateAll, which passes over an order that is gone
+		ofAll     transitions.MigratedOrders // of MigrateAll, which passes over such orders
 		writes    int
 	}{
 		"another migrates the order": {func(t *testing.T, s *orders, _ int) {
@@ -251,14 +252,14 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 			if _, moved, migrateErr := s.Migrate(t.Context(), ways(t, 1, 2), order, transitions.Cause{}); !moved || err != nil || migrateErr != nil {
 				t.Error(moved, err, migrateErr)
 			}
-		}, nil, nil, 1},
+		}, nil, transitions.MigratedOrders{}, 1},
 		"the order is deleted": {func(t *testing.T, s *orders, _ int) {
 			_, err := s.DB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.OrdersTable),
 				Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}})
 			if err != nil {
 				t.Error(err)
 			}
-		}, transitions.ErrUnknownOrder, nil, 1},
+		}, transitions.ErrUnknownOrder, transitions.MigratedOrders{Gone: 1}, 1},
 		"it moves each time": {func(t *testing.T, s *orders, n int) {
 			old := s.Shop.Orders(func(c *transitions.Config) { c.JournalTable, c.Definition = "", renamed(t, 1) })
 
@@ -266,7 +267,7 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 			if r, err := old.Apply(t.Context(), given("o-1", event, transitions.TransitionID(n+1))); err != nil || r.Verdict != transitions.Applied {
 				t.Error(r.Verdict, err)
 			}
-		}, transitions.ErrContended, transitions.ErrContended, 8},
+		}, transitions.ErrContended, transitions.MigratedOrders{Busy: 1, Left: []transitions.OrderID{"o-1"}}, 8},
 	} {
 		for _, all := range []bool{false, true} {
 			s := newOrders(t)
@@ -283,8 +284,8 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 				if moved || !errors.Is(err, row.want) || err != nil && !strings.HasPrefix(err.Error(), "migrate order o-1 from version 1 to 2: ") {
 					t.Errorf("%s: moved %v, %v", about, moved, err)
 				}
-			} else if moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{}); moved+unmapped != 0 || !errors.Is(err, row.ofAll) || err != nil && !strings.HasPrefix(err.Error(), "migrate orders: ") {
-				t.Errorf("%s: %d moved, %d unmapped, %v", about, moved, unmapped, err)
+			} else if found, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{}); err != nil || !reflect.DeepEqual(found, row.ofAll) {
+				t.Errorf("%s: %+v, %v", about, found, err)
 			}
 
 			if *writes != row.writes {
@@ -294,8 +295,8 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 	}
 }
 
-// An order that cannot be read ends the migration of all, with the reason.
-func TestAnOrderThatCannotBeReadEndsTheMigrationOfAll(t *testing.T) {
+// An order that cannot be read is passed over and named.
+func TestAnOrderThatCannotBeReadIsNotMigrated(t *testing.T) {
 	s := newOrders(t)
 	ofVersion1(t, s)
 
@@ -306,8 +307,9 @@ func TestAnOrderThatCannotBeReadEndsTheMigrationOfAll(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, _, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); err == nil || !strings.Contains(err.Error(), "orderState") {
-		t.Errorf("%v", err)
+	found, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{})
+	if want := (transitions.MigratedOrders{Moved: 1, Unreadable: 1, Left: []transitions.OrderID{"o-2"}}); err != nil || !reflect.DeepEqual(found, want) {
+		t.Errorf("%+v, %v", found, err)
 	}
 
 	order := &transitions.Order{ID: "o-1", State: "SOLD", TransitionID: 1, DefinitionVersion: 1}
@@ -389,7 +391,7 @@ func TestMigrateAllPassesOverAnOrderThatHasLostItsMapping(t *testing.T) {
 		}
 	})
 
-	if moved, unmapped, err := s.MigrateAll(t.Context(), ways, transitions.Sweep{Segments: 1}, transitions.Cause{}); err != nil || moved != 0 || unmapped != 1 {
-		t.Errorf("%d moved, %d unmapped, %v", moved, unmapped, err)
+	if found, err := s.MigrateAll(t.Context(), ways, transitions.Sweep{Segments: 1}, transitions.Cause{}); err != nil || found.Moved != 0 || found.Unmapped != 1 {
+		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -13,11 +13,55 @@ import (
 	"ratchet/workflow"
 )
 
-// MigrateAll migrates every order of another version (see [Orders.Migrate]) and returns
-// how many it has moved. It passes over orders without a mapping and returns how many
-// there were. Any other error ends it: migrated orders stay migrated, and the next call
-// goes on with the rest. Each migration has the cause.
-func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep, cause Cause) (moved, unmapped int, err error) {
+// MigratedOrders says what [Orders.MigrateAll] has done. All but Moved are passed over, as the newest pass
+// has found them.
+type MigratedOrders struct {
+	Moved int `json:"migrated"`
+	// Unmapped have no mapping. Gone were deleted after they were read.
+	Unmapped int `json:"unmapped"`
+	Gone     int `json:"gone,omitempty"`
+	// Busy were changed by others before each attempt. Unreadable cannot be read.
+	Busy       int `json:"busy,omitempty"`
+	Unreadable int `json:"unreadable,omitempty"`
+	// Left names the first of those that are busy or cannot be read.
+	Left []OrderID `json:"left,omitempty"`
+}
+
+const (
+	// migratePasses bounds how often MigrateAll reads the table.
+	migratePasses = 3
+	// maxLeft bounds MigratedOrders.Left.
+	maxLeft = 100
+)
+
+// MigrateAll migrates every order of another version (see [Orders.Migrate]). It passes over orders that
+// it cannot migrate and counts them; any other error ends it: migrated orders stay migrated, and the next
+// call goes on with the rest. After a pass over the table in which orders were moved, MigrateAll makes
+// another one, at most three in all: workers of the former version may have placed orders meanwhile. Each
+// migration has the cause.
+func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep, cause Cause) (MigratedOrders, error) {
+	var found MigratedOrders
+
+	for range migratePasses {
+		before := found.Moved
+
+		pass, err := o.migratePass(ctx, m, s, cause)
+		found = pass
+		found.Moved += before
+
+		if err != nil {
+			return found, fmt.Errorf("migrate orders: %w", err)
+		}
+
+		if pass.Moved == 0 {
+			break
+		}
+	}
+
+	return found, nil
+}
+
+func (o *Orders) migratePass(ctx context.Context, m *workflow.Migrations, s Sweep, cause Cause) (MigratedOrders, error) {
 	input := dynamodb.ScanInput{
 		FilterExpression:          aws.String("definitionVersion <> :version AND attribute_exists(definitionVersion)"),
 		ExpressionAttributeValues: image{":version": dynamo.N(int64(o.def.Version()))},
@@ -25,44 +69,48 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 
 	// The segments of the scan call the function at the same time.
 	var mu sync.Mutex
-	count := func(n *int) {
+	var pass MigratedOrders
+
+	err := o.Scan(ctx, s, input, func(ctx context.Context, order *Order, err error) error {
+		moved := false
+		if err == nil {
+			_, moved, err = o.Migrate(ctx, m, order, cause)
+		}
+
 		mu.Lock()
 		defer mu.Unlock()
-		*n++
-	}
 
-	err = o.Scan(ctx, s, input, func(ctx context.Context, order *Order, err error) error {
-		if err != nil {
-			return err
-		}
-
-		// Migrate would fail with this error and end the scan.
-		if _, err := m.Map(order.DefinitionVersion, o.def.Version(), order.State); err != nil {
-			count(&unmapped)
-			return nil
-		}
-
-		var without *unmappedError
-
-		_, migrated, err := o.Migrate(ctx, m, order, cause)
-		switch {
-		// The order was deleted, or has moved to a state without a mapping, since it was read.
-		case errors.Is(err, ErrUnknownOrder):
-			return nil
-		case errors.As(err, &without):
-			count(&unmapped)
-			return nil
-		case err == nil && migrated:
-			count(&moved)
-		}
-
-		return err
+		return pass.add(order.ID, moved, err)
 	})
-	if err != nil {
-		return moved, unmapped, fmt.Errorf("migrate orders: %w", err)
+
+	return pass, err
+}
+
+// add counts an order. It returns the error if that ends the migration of all.
+func (p *MigratedOrders) add(id OrderID, moved bool, err error) error {
+	var unmapped *unmappedError
+
+	switch {
+	case err == nil && moved:
+		p.Moved++
+	case err == nil: // another call has migrated it
+	case errors.As(err, &unmapped):
+		p.Unmapped++
+	case errors.Is(err, ErrUnknownOrder):
+		p.Gone++
+	case errors.Is(err, ErrContended):
+		p.Busy++
+	case errors.Is(err, ErrUnreadable):
+		p.Unreadable++
+	default:
+		return err
 	}
 
-	return moved, unmapped, nil
+	if (errors.Is(err, ErrContended) || errors.Is(err, ErrUnreadable)) && len(p.Left) < maxLeft {
+		p.Left = append(p.Left, id)
+	}
+
+	return nil
 }
 
 // Migrate moves the order, as the caller has read it, to the version of o's definition and to

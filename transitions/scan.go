@@ -1,6 +1,7 @@
 package transitions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -21,6 +22,12 @@ type Sweep struct {
 	// Progress, when set, is called after each page with the number of orders that were
 	// read so far. Calls do not overlap.
 	Progress func(orders int)
+	// AtOnce is how many segments are read at the same time. Default all.
+	AtOnce int
+	// Skip are segments that are left out. Done, when set, is called when a segment was read to its end;
+	// its error ends the scan. With the same Segments, a scan can go on where another one ended.
+	Skip map[int]bool
+	Done func(ctx context.Context, segment int) error
 }
 
 const (
@@ -59,10 +66,23 @@ func (o *Orders) Scan(ctx context.Context, s Sweep, in dynamodb.ScanInput, fn fu
 	}
 
 	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cmp.Or(s.AtOnce, s.Segments))
+
 	for segment := range s.Segments {
+		if s.Skip[segment] {
+			continue
+		}
 		in := in // each segment has its own position
 		in.Segment = aws.Int32(int32(segment))
-		group.Go(func() error { return o.scanSegment(ctx, &in, fn, progress) })
+
+		group.Go(func() error {
+			err := o.scanSegment(ctx, &in, fn, progress)
+			if err == nil && s.Done != nil {
+				err = s.Done(ctx, segment)
+			}
+
+			return err
+		})
 	}
 
 	return group.Wait()

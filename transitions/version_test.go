@@ -243,19 +243,19 @@ func TestAllOrdersAreMigrated(t *testing.T) {
 	count(inspect.Counts{1: {"PENDING": 20, "ON_HOLD": 20}, 2: {"PENDING": 1}})
 
 	seen := 0
-	moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 3, Progress: func(n int) { seen = n }}, transitions.Cause{})
-	if err != nil || moved != 40 || unmapped != 0 || seen != 41 {
-		t.Errorf("%d moved, %d unmapped, %d seen, %v", moved, unmapped, seen, err)
+	found, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 3, Progress: func(n int) { seen = n }}, transitions.Cause{})
+	if err != nil || found.Moved != 40 || found.Unmapped != 0 || seen != 41 {
+		t.Errorf("%+v, %d seen, %v", found, seen, err)
 	}
 	count(inspect.Counts{2: {"PENDING": 21, "HELD": 20}})
 
-	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); err != nil || moved+unmapped != 0 {
-		t.Errorf("again: %d moved, %d unmapped, %v", moved, unmapped, err)
+	if found, err = s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); err != nil || found.Moved+found.Unmapped != 0 {
+		t.Errorf("again: %+v, %v", found, err)
 	}
 	s.runs(t, 3)
 
-	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2, 3), transitions.Sweep{}, transitions.Cause{}); err != nil || moved != 0 || unmapped != 41 {
-		t.Errorf("without a way: %d moved, %d unmapped, %v", moved, unmapped, err)
+	if found, err = s.MigrateAll(t.Context(), ways(t, 1, 2, 3), transitions.Sweep{}, transitions.Cause{}); err != nil || found.Moved != 0 || found.Unmapped != 41 {
+		t.Errorf("without a way: %+v, %v", found, err)
 	}
 
 	if _, err := inspect.Count(t.Context(), s.Orders, transitions.Sweep{Segments: 65}); !errors.Is(err, transitions.ErrInvalidRequest) {

@@ -77,7 +77,7 @@ func TestOrdersThatEndedLongAgoAreErased(t *testing.T) {
 				if err := expired(ctx, t, b, "young"); err != nil || b.Lists == nil {
 					return err
 				}
-				_, err = b.Lists.Rebuild(ctx, transitions.Sweep{})
+				_, err = b.Lists.Rebuild(ctx, nil)
 
 				return err
 			})
@@ -132,7 +132,7 @@ func TestListsSpareTheScan(t *testing.T) {
 	t.Setenv("RATCHET_ORDER_LISTS", "true")
 
 	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
-		if _, err := b.Lists.Rebuild(ctx, transitions.Sweep{}); err != nil {
+		if _, err := b.Lists.Rebuild(ctx, nil); err != nil {
 			return err
 		}
 
@@ -159,7 +159,7 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 				}
 
 				if b.Lists != nil {
-					if _, err := b.Lists.Rebuild(ctx, transitions.Sweep{}); err != nil {
+					if _, err := b.Lists.Rebuild(ctx, nil); err != nil {
 						return err
 					}
 				}
@@ -231,7 +231,7 @@ func TestAListMayBeBehindTheOrders(t *testing.T) {
 			return err
 		}
 
-		if _, err := b.Lists.Rebuild(ctx, transitions.Sweep{}); err != nil {
+		if _, err := b.Lists.Rebuild(ctx, nil); err != nil {
 			return err
 		}
 

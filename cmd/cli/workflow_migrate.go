@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,11 @@ become; states that are not listed keep their names:
 The command may be stopped and repeated; it goes on with what is left. If some orders have
 no mapping nothing is written, unless --partial leaves them out.
 
-Exit status: 0 done, or nothing to do; 1 orders without a mapping; 2 bad input.`
+An order that is deleted meanwhile, that others change during every attempt or that cannot be
+read is passed over and counted. The command reads the table again until a pass finds nothing
+to migrate, at most three times.
+
+Exit status: 0 done, or nothing to do; 1 orders are left; 2 bad input.`
 
 func migrateCommand(s *settings) *cobra.Command {
 	command := &cobra.Command{
@@ -91,7 +96,7 @@ func migrateCommand(s *settings) *cobra.Command {
 				}
 
 				if !s.json {
-					fmt.Fprintf(c.OutOrStdout(), "%s migrated to version %d\n", plural.Of(report.Migrated, "order"), report.To)
+					report.print(c.OutOrStdout())
 				}
 			}
 
@@ -101,8 +106,8 @@ func migrateCommand(s *settings) *cobra.Command {
 				}
 			}
 
-			// Also after --partial: the orders that are left need a mapping.
-			if report.Unmapped > 0 {
+			// Also after --partial: the orders that are left need a mapping, or another run.
+			if report.Unmapped+len(report.Left) > 0 {
 				return &statusError{exitFailure, nil}
 			}
 
@@ -113,10 +118,37 @@ func migrateCommand(s *settings) *cobra.Command {
 	return s.long(command, "counting orders")
 }
 
-// migrationReport is the plan, and how many orders were migrated.
+// migrationReport is the plan, and what became of the orders.
 type migrationReport struct {
 	workflow.MigrationPlan
-	Migrated int `json:"migrated"`
+	Unmapped int                   `json:"unmapped"`
+	Migrated int                   `json:"migrated"`
+	Gone     int                   `json:"gone,omitempty"`
+	Busy     int                   `json:"busy,omitempty"`
+	Unread   int                   `json:"unreadable,omitempty"`
+	Left     []transitions.OrderID `json:"left,omitempty"`
+}
+
+// print writes what became of the orders.
+func (r migrationReport) print(out io.Writer) {
+	fmt.Fprintf(out, "%s migrated to version %d\n", plural.Of(r.Migrated, "order"), r.To)
+
+	for _, line := range []struct {
+		n    int
+		what string
+	}{
+		{r.Gone, "deleted meanwhile"},
+		{r.Busy, "changed by others during every attempt; repeat the command"},
+		{r.Unread, "that cannot be read"},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(out, "%s %s\n", plural.Of(line.n, "order"), line.what)
+		}
+	}
+
+	for _, id := range r.Left {
+		fmt.Fprintf(out, "  left: %s\n", id)
+	}
 }
 
 // migration is one run of the command.
@@ -144,8 +176,10 @@ func (m migration) plan(ctx context.Context) (workflow.MigrationPlan, error) {
 func (m migration) migrate(ctx context.Context, report *migrationReport) error {
 	sweep := transitions.Sweep{Segments: m.segments, Progress: m.progress.orders("looked at")}
 
-	var err error
-	report.Migrated, report.Unmapped, err = m.orders.MigrateAll(ctx, m.migrations, sweep, m.cause)
+	done, err := m.orders.MigrateAll(ctx, m.migrations, sweep, m.cause)
+	report.Unmapped, report.Migrated, report.Gone = done.Unmapped, done.Moved, done.Gone
+	report.Busy, report.Unread, report.Left = done.Busy, done.Unreadable, done.Left
+
 	if err != nil {
 		// Each order is its own write, so the migrated ones stay migrated.
 		return fmt.Errorf("%w (%d were migrated; the same command goes on with the rest)", err, report.Migrated)

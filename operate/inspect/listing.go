@@ -18,7 +18,7 @@ type Listing struct {
 	// Scanned says that the table was scanned: the sequence of the orders means nothing, and
 	// the orders of all owners are among them.
 	Scanned bool
-	// Unreadable are the orders of the page that cannot be read at all, from a scan only.
+	// Unreadable are the orders of the page that cannot be read at all. Those from the lists have no state.
 	Unreadable []Unreadable
 	// Stale counts the rows of the lists that were left out, because their orders have
 	// moved since: the lists lag.
@@ -63,7 +63,12 @@ func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner st
 
 	if fromLists {
 		page, err := l.Page(ctx, lists.Query{Owner: owner, State: p.State, Customer: p.Customer, Reference: p.Reference, After: after, Limit: p.Limit})
-		return Listing{Orders: page.Orders, Next: page.Next, Stale: page.Stale}, err
+		listing := Listing{Orders: page.Orders, Next: page.Next, Stale: page.Stale}
+		for _, u := range page.Unreadable {
+			listing.Unreadable = append(listing.Unreadable, Unreadable{OrderID: u.OrderID, Reason: ReasonOf(u.Err)})
+		}
+
+		return listing, err
 	}
 
 	return List(ctx, o, p)

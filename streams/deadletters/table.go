@@ -73,6 +73,11 @@ func (t *Table) Store(ctx context.Context, r streams.Record, cause error, check 
 		return fmt.Errorf("streams: encode dead letter: %w", err)
 	}
 
+	return t.StoreBody(ctx, r, body, cause, check)
+}
+
+// StoreBody is Store with the encoded record.
+func (t *Table) StoreBody(ctx context.Context, r streams.Record, body []byte, cause error, check *types.ConditionCheck) error {
 	id := idOf(r)
 	row := t.Key(r.Handler, id)
 	row[store.Format] = dynamo.N(store.DeadLetterFormat)

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,23 +29,33 @@ type lambdaRecord struct {
 	} `json:"dynamodb"`
 }
 
-func decodeLambdaEvent(event json.RawMessage) ([]streams.Record, error) {
-	var in struct{ Records []lambdaRecord }
+// received is a record of a batch. If it cannot be decoded, fault says why, and raw is what has arrived.
+type received struct {
+	streams.Record
+	fault error
+	raw   lambdaRecord
+}
+
+// decodeLambdaEvent returns the records of a batch. It returns an error only if a record has no sequence
+// number, by which it could be reported.
+func decodeLambdaEvent(event json.RawMessage) ([]received, error) {
+	var in struct{ Records []json.RawMessage }
 	if err := json.Unmarshal(event, &in); err != nil {
 		return nil, err
 	}
 
-	out := make([]streams.Record, len(in.Records))
-	for i, r := range in.Records {
-		if r.DynamoDB.SequenceNumber == "" {
+	out := make([]received, len(in.Records))
+	for i, text := range in.Records {
+		r := &out[i]
+		// A member of another type is left out; the others are read.
+		fault := json.Unmarshal(text, &r.raw)
+
+		if r.raw.DynamoDB.SequenceNumber == "" {
 			return nil, fmt.Errorf("record %d has no sequence number", i)
 		}
 
-		record, err := r.decode()
-		if err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.DynamoDB.SequenceNumber, err)
-		}
-		out[i] = record
+		record, err := r.raw.decode()
+		r.Record, r.fault = record, errors.Join(fault, err)
 	}
 
 	return out, nil
@@ -69,4 +80,9 @@ func (r lambdaRecord) decode() (streams.Record, error) {
 	err := store.DecodeImages(&record, r.DynamoDB.Keys, r.DynamoDB.OldImage, r.DynamoDB.NewImage)
 
 	return record, err
+}
+
+// body returns the record as a dead letter keeps it, with the images as they arrived.
+func (r received) body() ([]byte, error) {
+	return store.EncodeUndecoded(r.Record, r.raw.DynamoDB.Keys, r.raw.DynamoDB.OldImage, r.raw.DynamoDB.NewImage)
 }

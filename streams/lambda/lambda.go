@@ -95,8 +95,9 @@ type BatchItemFailure struct {
 
 // Handle handles one batch, given as the JSON of the event. It handles the items in parallel and
 // the records of one item in order. After a record that failed, the item's later records are
-// reported as failed, too, without a call. Handle returns an error only if it cannot decode the
-// batch.
+// reported as failed, too, without a call. A record that cannot be decoded is stored as a dead letter
+// of every handler; without DeadLetterTable it fails. Handle returns an error only if it cannot read the
+// batch, or a record has no sequence number.
 func (l *Function) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
 	records, err := decodeLambdaEvent(event)
 	if err != nil {
@@ -111,9 +112,9 @@ func (l *Function) Handle(ctx context.Context, event json.RawMessage) (BatchResp
 		defer cancel()
 	}
 
-	items := map[string][]streams.Record{}
+	items := map[string][]received{}
 	for _, r := range records {
-		key := store.ItemKey(r)
+		key := store.ItemKey(r.Record)
 		items[key] = append(items[key], r)
 	}
 
@@ -151,14 +152,22 @@ func (l *Function) Handle(ctx context.Context, event json.RawMessage) (BatchResp
 
 // handleItem handles the records of one item and returns the records from the first
 // failed one on.
-func (l *Function) handleItem(ctx context.Context, records []streams.Record) []streams.Record {
+func (l *Function) handleItem(ctx context.Context, records []received) []received {
 	for i, r := range records {
-		if ctx.Err() != nil || l.HandleRecord(ctx, r) != nil {
+		if ctx.Err() != nil || l.handle(ctx, r) != nil {
 			return records[i:]
 		}
 	}
 
 	return nil
+}
+
+func (l *Function) handle(ctx context.Context, r received) error {
+	if r.fault != nil {
+		return l.putAside(ctx, r)
+	}
+
+	return l.HandleRecord(ctx, r.Record)
 }
 
 // HandleRecord calls every handler that accepts the record. A failed handler does not
@@ -195,4 +204,28 @@ func (l *Function) HandleRecord(ctx context.Context, r streams.Record) error {
 	}
 
 	return errors.Join(errs...)
+}
+
+// putAside stores a record that cannot be decoded as a dead letter of every handler: no filter can judge
+// it. It returns an error if there is no table for it.
+func (l *Function) putAside(ctx context.Context, r received) error {
+	if l.cfg.DynamoDB == nil {
+		return r.fault
+	}
+	deadLetters := &deadletters.Table{API: l.cfg.DynamoDB, Table: l.cfg.DeadLetterTable}
+
+	for i := range l.cfg.Handlers {
+		r.Handler, r.Attempt = l.cfg.Handlers[i].Name, 1
+
+		body, err := r.body()
+		if err != nil {
+			return err
+		}
+
+		if err := deadLetters.StoreBody(ctx, r.Record, body, streams.Permanent(r.fault), nil); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }

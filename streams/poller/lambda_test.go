@@ -112,17 +112,55 @@ func TestLambdaRefusesABatchThatItCannotRead(t *testing.T) {
 	fn := newLambda(t, lambda.Config{Handlers: []streams.Handler{{Name: "h", Handle: newRecorder().handle}}})
 
 	for name, event := range map[string]string{
-		"not JSON":         `{`,
-		"a bad value":      `{"Records":[{"dynamodb":{"SequenceNumber":"1","Keys":{"id":{"S":7}}}}]}`,
-		"a bad old image":  `{"Records":[{"dynamodb":{"SequenceNumber":"1","OldImage":{"id":{}}}}]}`,
-		"an unknown type":  `{"Records":[{"dynamodb":{"SequenceNumber":"1","NewImage":{"id":{"Z":"7"}}}}]}`,
-		"a list of no set": `{"Records":[{"dynamodb":{"SequenceNumber":"1","NewImage":{"id":{"Z":["7"]}}}}]}`,
-		"a set of numbers": `{"Records":[{"dynamodb":{"SequenceNumber":"1","NewImage":{"id":{"NS":[7]}}}}]}`,
-		"bad base64":       `{"Records":[{"dynamodb":{"SequenceNumber":"1","NewImage":{"id":{"B":"!"}}}}]}`,
+		"not JSON":              `{`,
+		"records of no list":    `{"Records":{}}`,
+		"a record of no object": `{"Records":[7]}`,
+		"no sequence number":    `{"Records":[{"dynamodb":{}}]}`,
 	} {
 		if _, err := fn.Handle(t.Context(), json.RawMessage(event)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestLambdaPutsARecordAsideThatItCannotDecode: the records beside it are handled, and it is listed with the reason
+// and can be read when a later program knows its form. Without a table it fails alone.
+func TestLambdaPutsARecordAsideThatItCannotDecode(t *testing.T) {
+	for name, dynamodb := range map[string]string{
+		"a bad value":      `"Keys":{"id":{"S":7}}`,
+		"a bad old image":  `"OldImage":{"id":{}}`,
+		"an unknown type":  `"NewImage":{"id":{"Z":"7"}}`,
+		"a list of no set": `"NewImage":{"id":{"Z":["7"]}}`,
+		"a set of numbers": `"NewImage":{"id":{"NS":[7]}}`,
+		"bad base64":       `"NewImage":{"id":{"B":"!"}}`,
+		"no image":         `"NewImage":7`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				bad := `{"eventID":"e-1","eventName":"MODIFY","dynamodb":{"SequenceNumber":"2",` + dynamodb + `}}`
+				event := lambdaEvent(lambdaModify("o-1", 1, 1), bad, lambdaModify("o-2", 1, 3))
+
+				handled := 0
+				handlers := []Handler{{Name: "h", Handle: func(context.Context, Record) error { handled++; return nil }}}
+
+				out, err := newLambda(t, LambdaConfig{Handlers: handlers, Concurrency: 1}).Handle(context.Background(), event)
+				if err != nil || len(out.Failures) != 1 || out.Failures[0].ItemIdentifier != "2" || handled != 2 {
+					t.Errorf("without a table: %v, %v, %d handled", out, err, handled)
+				}
+
+				fn := newLambda(t, LambdaConfig{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: handlers, Concurrency: 1})
+
+				if out, err := fn.Handle(context.Background(), event); err != nil || len(out.Failures) != 0 || handled != 4 {
+					t.Errorf("%v, %v, %d handled", out, err, handled)
+				}
+
+				letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
+				if err != nil || len(letters) != 1 || letters[0].Error == "" || !letters[0].Permanent {
+					t.Fatalf("%+v, %v", letters, err)
+				}
+			})
+		})
 	}
 }
 

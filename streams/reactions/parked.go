@@ -18,7 +18,17 @@ import (
 // can no longer come to an awaited state that was possible before. The placing of an order ends no
 // wait: an execution places the order itself, or reads it before it waits.
 func (r *Reactions) concernsWaits(c transitions.Change) bool {
-	if c.Old == nil || c.Old.State == c.New.State {
+	if c.Old == nil {
+		return false
+	}
+
+	// The wait began in another version, whose states this definition need not know. Which state it awaits
+	// is known only from the task.
+	if c.Old.DefinitionVersion != c.New.DefinitionVersion {
+		return true
+	}
+
+	if c.Old.State == c.New.State {
 		return false
 	}
 

@@ -42,7 +42,8 @@ type storedReplay struct {
 	Version  int64  `json:"version,omitempty"`
 }
 
-func EncodeRecord(r streams.Record) (_ []byte, err error) {
+// describe returns the record without its keys and images.
+func describe(r streams.Record) storedRecord {
 	stored := storedRecord{
 		StreamARN: r.StreamARN,
 		ShardID:   r.ShardID,
@@ -63,6 +64,21 @@ func EncodeRecord(r streams.Record) (_ []byte, err error) {
 		replay := storedReplay(*r.Replay)
 		stored.Replay = &replay
 	}
+
+	return stored
+}
+
+// EncodeUndecoded is EncodeRecord of a record whose keys and images cannot be decoded, as they arrived.
+func EncodeUndecoded(r streams.Record, keys, oldImage, newImage map[string]any) ([]byte, error) {
+	stored := describe(r)
+	stored.Keys, stored.Old, stored.New = keys, oldImage, newImage
+
+	return json.Marshal(stored)
+}
+
+// EncodeRecord returns the record as a dead letter keeps it.
+func EncodeRecord(r streams.Record) (_ []byte, err error) {
+	stored := describe(r)
 
 	if stored.Keys, err = encodeMap(r.Keys); err != nil {
 		return nil, err
@@ -175,6 +191,9 @@ func encodeValue(in ddbtypes.AttributeValue) (any, error) {
 		}
 
 		return map[string]any{"L": l}, nil
+	case *ddbtypes.UnknownUnionMember:
+		// Of a type that the SDK does not know. The dead letter is listed as one that cannot be decoded.
+		return map[string]any{v.Tag: v.Value}, nil
 	}
 
 	return nil, fmt.Errorf("value of unknown type %T", in)

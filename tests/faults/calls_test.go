@@ -217,8 +217,8 @@ var calls = map[string]func(w *world, id string) cell{
 		return moved, err
 	}),
 	"transitions.Orders.MigrateAll": migration(func(ctx context.Context, o *transitions.Orders, m *workflow.Migrations, _ *transitions.Order) (bool, error) {
-		moved, _, err := o.MigrateAll(ctx, m, transitions.Sweep{Segments: 1}, transitions.Cause{})
-		return moved > 0, err
+		found, err := o.MigrateAll(ctx, m, transitions.Sweep{Segments: 1}, transitions.Cause{})
+		return found.Moved > 0, err
 	}),
 
 	"once.Claims.Claim": claim(func(ctx context.Context, k kit, key string) error {

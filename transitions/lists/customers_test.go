@@ -80,7 +80,7 @@ func TestRebuildListsCustomers(t *testing.T) {
 	s := newOrderLists(t)
 	s.placeFor("c-1", "a", workflow.Hold)
 
-	if _, err := s.lists.Rebuild(t.Context(), transitions.Sweep{Segments: 1}); err != nil {
+	if _, err := s.lists.Rebuild(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 

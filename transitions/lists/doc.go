@@ -12,7 +12,7 @@
 //	time/<owner>/<shard>             <epoch ms of placing>#<order>
 //	customer/<owner>/<customer>      <epoch ms of placing>#<order>
 //	reference/<owner>/<reference>    <epoch ms of placing>#<order>
-//	order/<order>                    head: the newest transition that the lists show
+//	order/<order>                    head: the newest transition that the lists show, and all rows
 //
 // The owner is the text before the colon of an order's id, and empty without a colon: the
 // HTTP API puts the tenant there. A list is spread over 8 shards, by the hash of
@@ -33,15 +33,18 @@
 //     changes are still to come.
 //
 //   - Before [Lists.Rebuild] has listed the orders that are older than the lists, they are
-//     not ready ([Lists.Ready]).
+//     not ready ([Lists.Ready]). It also corrects what the lists show of orders that moved, were deleted
+//     or were placed again while the lists were off, and says how much. It may be stopped and goes on.
+//
+//   - A worker without lists notes that it handles changes ([Lists.Missed]): from then on the lists are
+//     not ready until they are rebuilt.
+//
+//   - An order that cannot be read is named by a page, and hides no other.
 //
 //   - A deleted order leaves the lists when [Lists.Remove] handles its record. Its head stays
 //     for 30 days as a tombstone, so that late records do not list it again.
 //
 // # Caveats
-//
-// If lists are switched off for a while, they lack the changes of that time, although they are
-// ready: `ratchet streams rebuild --handler lists --from-journal` adds these changes.
 //
 // Orders that are placed under one customer by the thousand per second, such as all guests of
 // a shop, exceed the throughput of one partition: leave the customer out for them.

@@ -42,7 +42,7 @@ func Example() {
 		panic(err)
 	}
 
-	if _, err := all.Rebuild(ctx, transitions.Sweep{}); err != nil {
+	if _, err := all.Rebuild(ctx, nil); err != nil {
 		panic(err)
 	}
 

@@ -3,7 +3,6 @@ package lists
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +18,8 @@ type dynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
@@ -98,44 +99,6 @@ type row struct{ list, place string }
 
 func (r row) key() dynamo.Item {
 	return dynamo.Item{listAttribute: dynamo.S(r.list), placeAttribute: dynamo.S(r.place)}
-}
-
-// readyRow exists once all orders that are older than the lists are listed.
-var readyRow = row{"lists", "ready"}
-
-// Ready reports whether the lists show all orders whose changes were handled. It is false
-// until [Lists.Rebuild] has succeeded once. It costs half a read unit.
-func (l *Lists) Ready(ctx context.Context) (bool, error) {
-	item, err := l.get(ctx, readyRow, false)
-	if err != nil {
-		return false, fmt.Errorf("lists of orders: %w", err)
-	}
-
-	return item != nil, nil
-}
-
-// Rebuild lists every order of the table, and then declares the lists ready. It may run
-// beside [Lists.Record], and again. It returns how many orders there were.
-func (l *Lists) Rebuild(ctx context.Context, s transitions.Sweep) (orders int, err error) {
-	s.Progress = func(n int) { orders = n }
-
-	err = l.cfg.Orders.Scan(ctx, s, dynamodb.ScanInput{}, func(ctx context.Context, o *transitions.Order, err error) error {
-		if err != nil {
-			return err
-		}
-
-		return l.list(ctx, o)
-	})
-	// This is the last step, so that a rebuild that fails does not declare the lists ready.
-	if err == nil {
-		_, err = l.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &l.cfg.Table, Item: readyRow.key()})
-	}
-
-	if err != nil {
-		return orders, fmt.Errorf("rebuild the lists of orders: %w", err)
-	}
-
-	return orders, nil
 }
 
 func (l *Lists) get(ctx context.Context, r row, consistent bool) (dynamo.Item, error) {

@@ -249,8 +249,8 @@ func TestRebuildListsWhatIsOlderThanTheLists(t *testing.T) {
 	}
 
 	for range 2 {
-		if n, err := s.lists.Rebuild(t.Context(), transitions.Sweep{Segments: 1}); n != 2 || err != nil {
-			t.Fatal(n, err)
+		if n, err := s.lists.Rebuild(t.Context(), nil); n.Orders != 2 || err != nil {
+			t.Fatalf("%+v, %v", n, err)
 		}
 	}
 	s.record(late[0]) // a record of before
@@ -267,7 +267,7 @@ func TestAFailedRebuildIsNotReady(t *testing.T) {
 	s.place("a")
 	s.Wire.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems"))
 
-	if _, err := s.lists.Rebuild(t.Context(), transitions.Sweep{Segments: 1}); err == nil {
+	if _, err := s.lists.Rebuild(t.Context(), nil); err == nil {
 		t.Fatal("no error")
 	}
 

@@ -3,6 +3,7 @@ package lists
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,6 +50,14 @@ type Page struct {
 	// gone: the lists lag behind the orders. It does not count orders that Query.State or
 	// Query.Customer leave out of the list of a customer or reference.
 	Stale int
+	// Unreadable are the orders of the page that cannot be read at all, and why.
+	Unreadable []Unreadable
+}
+
+// Unreadable is an order that cannot be read, with an error that wraps transitions.ErrUnreadable.
+type Unreadable struct {
+	OrderID transitions.OrderID
+	Err     error
 }
 
 // Page returns a part of a list. It costs half a read unit for each of 8 shards (for one, if
@@ -63,7 +72,7 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 		return Page{}, fmt.Errorf("list orders: %w", err)
 	}
 
-	orders := make([]*transitions.Order, len(places))
+	orders, faults := make([]*transitions.Order, len(places)), make([]error, len(places))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)
 
@@ -72,6 +81,10 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 			o, found, err := l.cfg.Orders.Get(groupCtx, orderAt(place))
 			if found {
 				orders[i] = o
+			}
+
+			if errors.Is(err, transitions.ErrUnreadable) {
+				faults[i], err = err, nil
 			}
 
 			return err
@@ -83,8 +96,10 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 	}
 
 	var page Page
-	for _, o := range orders {
+	for i, o := range orders {
 		switch {
+		case faults[i] != nil:
+			page.Unreadable = append(page.Unreadable, Unreadable{orderAt(places[i]), faults[i]})
 		// An order that moves leaves only the list of its state. Its row there is not removed yet.
 		case o == nil, q.isOfState() && o.State != q.State:
 			page.Stale++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,25 +26,6 @@ const (
 // errHeadMoved says that another writer has written the head since it was read.
 var errHeadMoved = errors.New("the order's head has moved")
 
-// head is the lists' record of an order: the newest transition that they show, and where.
-type head struct {
-	transition transitions.TransitionID // 0 if the order was never listed
-	state      workflow.State           // empty if the order was deleted
-	row        row                      // in the list of the state
-	placed     string                   // the place of placing; empty if the order was never listed or was deleted
-	erased     bool                     // the row in the list of the state says so; not read back
-}
-
-// isTombstone reports whether the order was deleted.
-func (h head) isTombstone() bool { return h.transition != 0 && h.state == "" }
-
-// isOf reports whether the head may show this order, and not another order that has or had the
-// same id. A head that shows no order matches every order. Two orders that were placed within
-// the same millisecond cannot be told apart.
-func (h head) isOf(o *transitions.Order) bool {
-	return h.transition == 0 || h.placed == placeAt(o.ID, o.CreatedAt)
-}
-
 // Record updates the lists after the change. It is idempotent, and changes nothing if the lists
 // show a newer transition of the order. Each call costs one read unit. Placing and a change of
 // state cost 6 write units, a change within a state 1. For placing, a customer and a reference
@@ -57,7 +39,7 @@ func (l *Lists) list(ctx context.Context, o *transitions.Order) error {
 	return l.race(ctx, o.ID, func(shown head) error {
 		switch {
 		case shown.transition == 0:
-			return l.replace(ctx, o.ID, shown, headOf(o), rowsOf(o), nil)
+			return l.replace(ctx, o, shown)
 		// Either the record is late, or the id was given to a new order. Only the table of orders
 		// shows which.
 		case shown.isTombstone() || !shown.isOf(o):
@@ -68,10 +50,19 @@ func (l *Lists) list(ctx context.Context, o *transitions.Order) error {
 			// The rows stay, so one plain update is enough, at a sixth of the cost.
 			return l.raise(ctx, o, shown)
 		}
-		next := headOf(o)
 
-		return l.replace(ctx, o.ID, shown, next, []row{next.row}, []row{shown.row})
+		return l.replace(ctx, o, shown)
 	})
+}
+
+// replace makes the lists show the order, if the shown head is still there, and not the rows to drop.
+func (l *Lists) replace(ctx context.Context, o *transitions.Order, shown head, drop ...row) error {
+	return l.write(ctx, change{id: o.ID, shown: shown, next: headOf(o), erased: !o.ErasedAt.IsZero(), drop: drop})
+}
+
+// bury makes the lists show that the order was deleted.
+func (l *Lists) bury(ctx context.Context, id transitions.OrderID, shown, last head, drop ...row) error {
+	return l.write(ctx, change{id: id, shown: shown, next: head{id: id, transition: max(last.transition, 1), life: last.life}, drop: drop})
 }
 
 // relist makes the lists show the order that has the id now, instead of an earlier order with
@@ -82,7 +73,7 @@ func (l *Lists) relist(ctx context.Context, id transitions.OrderID, shown head) 
 		return err
 	}
 
-	return l.replace(ctx, id, shown, headOf(o), rowsOf(o), shown.rows())
+	return l.replace(ctx, o, shown)
 }
 
 // Remove takes a deleted order out of the lists. last is the order as it was before the
@@ -96,22 +87,22 @@ func (l *Lists) Remove(ctx context.Context, last *transitions.Order) error {
 		if shown.isTombstone() {
 			return nil
 		}
-		gone := rowsOf(last)
+		gone := headOf(last)
 
 		o, exists, err := l.cfg.Orders.Get(ctx, last.ID)
 		switch {
 		case err != nil:
 			return err
 		case exists:
-			return l.replace(ctx, last.ID, shown, headOf(o), rowsOf(o), append(gone, shown.rows()...))
+			return l.replace(ctx, o, shown, gone.rows()...)
 		// The lists show the deleted order, and no other order has the id: a tombstone stays.
 		case shown.isOf(last):
-			return l.replace(ctx, last.ID, shown, head{transition: last.TransitionID}, nil, append(gone, shown.rows()...))
+			return l.bury(ctx, last.ID, shown, gone, gone.rows()...)
 		}
 
 		// A later order had the id and was deleted, too. The record of that deletion is still to
 		// come, so its rows stay until then.
-		return l.replace(ctx, last.ID, shown, shown, shown.rows(), gone)
+		return l.write(ctx, change{id: last.ID, shown: shown, next: shown, drop: gone.rows()})
 	})
 }
 
@@ -140,8 +131,9 @@ func (l *Lists) race(ctx context.Context, id transitions.OrderID, write func(sho
 // raise records in the head that the order has moved within its state.
 func (l *Lists) raise(ctx context.Context, o *transitions.Order, shown head) error {
 	update := dynamo.NewUpdate(l.cfg.Table, headRow(o.ID).key()).
-		IfEquals("transitionId", dynamo.N(int64(shown.transition))).
-		SetValue("transitionId", dynamo.N(int64(o.TransitionID)))
+		IfEquals(headTransition, dynamo.N(int64(shown.transition))).
+		IfEquals(headLife, dynamo.S(string(shown.life))).
+		SetValue(headTransition, dynamo.N(int64(o.TransitionID)))
 
 	_, err := l.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 	if _, failed := dynamo.FailedCondition(err); failed {
@@ -151,105 +143,77 @@ func (l *Lists) raise(ctx context.Context, o *transitions.Order, shown head) err
 	return err
 }
 
-// replace writes the next head of the order, provided that the shown head is still there. The same
-// transaction puts and drops rows; a row in both lists stays. More parts may join the transaction.
-func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next head, put, drop []row, with ...func(*txn.Transaction)) error {
-	update := dynamo.NewUpdate(l.cfg.Table, headRow(id).key()).
-		SetValue("transitionId", dynamo.N(int64(next.transition)))
+// change is one transaction of an order's rows.
+type change struct {
+	id          transitions.OrderID
+	shown, next head // the head that must be there, and the next one
+	erased      bool // the row in the list of the state says so
+	drop        []row
+	with        func(*txn.Transaction) // adds more parts; may be nil
+}
 
-	if next.isTombstone() {
-		update.RemoveAttribute("orderState").RemoveAttribute("stateList").RemoveAttribute("statePlace").RemoveAttribute("placed").
-			SetValue(ExpiryAttribute, dynamo.Seconds(time.Now().Add(tombstoneFor)))
-	} else {
-		update.SetValue("orderState", dynamo.S(string(next.state))).
-			SetValue("stateList", dynamo.S(next.row.list)).
-			SetValue("statePlace", dynamo.S(next.row.place)).
-			SetValue("placed", dynamo.S(next.placed)).
-			RemoveAttribute(ExpiryAttribute)
+// write writes the next head, provided that the shown head is still there. The same transaction puts the
+// rows of the next head and drops the others.
+func (l *Lists) write(ctx context.Context, c change) error {
+	update := dynamo.NewUpdate(l.cfg.Table, headRow(c.id).key())
+	for name, value := range c.next.attributes() {
+		update.SetValue(name, value)
 	}
 
-	// The heads of two orders that have had the same id differ in their place.
-	switch {
-	case shown.transition == 0:
-		update.IfAbsent("transitionId")
-	case shown.isTombstone():
-		update.IfEquals("transitionId", dynamo.N(int64(shown.transition))).IfAbsent("statePlace")
-	default:
-		update.IfEquals("transitionId", dynamo.N(int64(shown.transition))).IfEquals("statePlace", dynamo.S(shown.row.place))
+	for _, name := range headAttributes {
+		if c.next.attributes()[name] == nil {
+			update.RemoveAttribute(name)
+		}
+	}
+
+	// The heads of two orders that have had the same id differ in their life or place.
+	if c.shown.transition == 0 {
+		update.IfAbsent(headTransition)
+	} else {
+		update.IfEquals(headTransition, dynamo.N(int64(c.shown.transition))).IfEquals(headLife, dynamo.S(string(c.shown.life)))
+
+		if c.shown.isTombstone() {
+			update.IfAbsent(headPlace)
+		} else {
+			update.IfEquals(headPlace, dynamo.S(c.shown.row.place))
+		}
 	}
 
 	var t txn.Transaction
 	t.AddDecisive("head", types.TransactWriteItem{Update: update.Part()}, txn.FailWith(errHeadMoved))
 
+	shown := c.shown.rows()
 	// DynamoDB refuses a transaction with two actions on one item.
 	done := map[row]bool{}
-	for _, r := range put {
+
+	for _, r := range c.next.rows() {
+		done[r] = true
+
+		// Only the row in the list of the state has content.
+		if slices.Contains(shown, r) && r != c.next.row {
+			continue
+		}
+
 		item := r.key()
-		if next.erased && r == next.row {
+		if c.erased && r == c.next.row {
 			item[erasedAttribute] = dynamo.Bool(true)
 		}
 
 		t.Add("row", types.TransactWriteItem{Put: &types.Put{TableName: &l.cfg.Table, Item: item}}, nil)
-		done[r] = true
 	}
 
-	for _, r := range drop {
+	for _, r := range append(shown, c.drop...) {
 		if !done[r] {
 			t.Add("former row", types.TransactWriteItem{Delete: &types.Delete{TableName: &l.cfg.Table, Key: r.key()}}, nil)
 		}
 		done[r] = true
 	}
 
-	for _, add := range with {
-		add(&t)
+	if c.with != nil {
+		c.with(&t)
 	}
 
 	return l.writer.Write(ctx, &t)
-}
-
-// head reads the order's head.
-func (l *Lists) head(ctx context.Context, id transitions.OrderID) (head, error) {
-	item, err := l.get(ctx, headRow(id), true)
-	if err != nil {
-		return head{}, err
-	}
-
-	return head{
-		transition: transitions.TransitionID(dynamo.Number(item, "transitionId")),
-		state:      workflow.State(dynamo.Text(item, "orderState")),
-		row:        row{dynamo.Text(item, "stateList"), dynamo.Text(item, "statePlace")},
-		placed:     dynamo.Text(item, "placed"),
-	}, nil
-}
-
-// headOf returns the head that shows the order.
-func headOf(o *transitions.Order) head {
-	return head{o.TransitionID, o.State, row{stateList(o.ID, o.State), placeAt(o.ID, o.EnteredAt())}, placeAt(o.ID, o.CreatedAt), !o.ErasedAt.IsZero()}
-}
-
-// rows returns the row that the head names, if there is one.
-func (h head) rows() []row {
-	if h.state == "" {
-		return nil
-	}
-
-	return []row{h.row}
-}
-
-// rowsOf returns the rows of the order in all lists.
-func rowsOf(o *transitions.Order) []row {
-	placed := placeAt(o.ID, o.CreatedAt)
-
-	rows := []row{headOf(o).row, {timeList(o.ID), placed}}
-	if o.Customer != "" {
-		rows = append(rows, row{customerList(ownerOf(o.ID), o.Customer), placed})
-	}
-
-	if o.Reference != "" {
-		rows = append(rows, row{referenceList(ownerOf(o.ID), o.Reference), placed})
-	}
-
-	return rows
 }
 
 func headRow(id transitions.OrderID) row { return row{"order/" + string(id), "head"} }

@@ -114,7 +114,7 @@ func TestAnErasedOrderIsNotToErase(t *testing.T) {
 	s.erase(last(late))
 	s.record(append(erased, late...)...)
 
-	if _, err := s.lists.Rebuild(t.Context(), transitions.Sweep{}); err != nil {
+	if _, err := s.lists.Rebuild(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 
@@ -126,7 +126,7 @@ func TestAnErasedOrderIsNotToErase(t *testing.T) {
 	embeddedtest.Create(t, s.DB, lists.TableInput("new"))
 	s.lists = s.Lists(s.orders, func(c *lists.Config) { c.Table = "new" })
 
-	if _, err := s.lists.Rebuild(t.Context(), transitions.Sweep{}); err != nil {
+	if _, err := s.lists.Rebuild(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 

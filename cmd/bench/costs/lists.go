@@ -75,7 +75,7 @@ func measureLists(ctx context.Context) (t Table, err error) {
 	}
 
 	// The other orders were placed without the handler, so the lists do not have them yet.
-	if _, rebuilt := kept.Rebuild(ctx, transitions.Sweep{Segments: 1}); err == nil {
+	if _, rebuilt := kept.Rebuild(ctx, nil); err == nil {
 		err = rebuilt
 	}
 

@@ -1,0 +1,177 @@
+package lists_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/tests/shop"
+	"ratchet/transitions"
+	"ratchet/transitions/lists"
+	"ratchet/workflow"
+)
+
+func (s *orderLists) rebuild() lists.Rebuilt {
+	s.t.Helper()
+
+	found, err := s.lists.Rebuild(s.t.Context(), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	return found
+}
+
+// TestARebuildRemovesWhatIsNotThere: orders that were deleted, moved, or whose id was used again, without the lists.
+func TestARebuildRemovesWhatIsNotThere(t *testing.T) {
+	s := newOrderLists(t)
+	s.customer = "c-1"
+	gone := s.place("gone")
+	s.record(gone...)
+	s.record(s.place("z", workflow.Hold)...)
+	s.record(s.place("kept")...)
+	s.record(s.place("moved")...)
+
+	// The lists are off.
+	s.deleteOrder("gone")
+	s.deleteOrder("z")
+	s.customer = "c-2"
+	s.place("z")
+
+	if _, err := s.orders.Apply(t.Context(), transitions.Request{OrderID: "moved", Event: workflow.Hold, TransitionID: 2}); err != nil {
+		t.Fatal(err)
+	}
+
+	// A row that no head knows, as in a table that was copied in parts.
+	stray := dynamo.Item{"listKey": dynamo.S("customer//c-9"), "placeKey": dynamo.S("0000000000001#kept")}
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.ListsTable), Item: stray}); err != nil {
+		t.Fatal(err)
+	}
+
+	if found := s.rebuild(); found.Orders != 3 || found.Corrected != 2 || found.Gone != 1 || found.Rows != 1 || found.Unreadable != 0 {
+		t.Errorf("%+v", found)
+	}
+
+	s.want("", "", "z moved kept")
+	s.want("", workflow.Pending, "z kept")
+	s.want("", workflow.OnHold, "moved")
+
+	for customer, want := range map[string]string{"c-1": "moved kept", "c-2": "z", "c-9": ""} {
+		if got := s.ofCustomer("", customer, "", 10); got != want {
+			t.Errorf("of %s: %q, want %q", customer, got, want)
+		}
+	}
+
+	if rows := s.rows(); rows != 3*4+1+1 {
+		t.Errorf("%d rows, want 4 of each order, a tombstone and the mark", rows)
+	}
+
+	if found := s.rebuild(); found.Corrected+found.Gone+found.Rows != 0 {
+		t.Errorf("a second rebuild finds %+v", found)
+	}
+	s.record(gone...) // late
+	s.want("", "", "z moved kept")
+}
+
+// TestARebuildThatIsCutShortGoesOn, and does not read again what it has read.
+func TestARebuildThatIsCutShortGoesOn(t *testing.T) {
+	s := newOrderLists(t)
+	for i := range 30 {
+		s.place(fmt.Sprintf("o-%02d", i))
+	}
+
+	reads := 0
+
+	for range 100 {
+		s.Wire.Clear()
+		s.Wire.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems").From(4))
+
+		found, err := s.lists.Rebuild(t.Context(), nil)
+		if reads += found.Orders; err == nil {
+			break
+		}
+
+		if ready, err := s.lists.Ready(t.Context()); ready || err != nil {
+			t.Fatal(ready, err)
+		}
+	}
+
+	if ready, err := s.lists.Ready(t.Context()); !ready || err != nil || reads >= 200 {
+		t.Errorf("ready %t, %v after %d reads", ready, err, reads)
+	}
+
+	if all, stale := s.list("", "", 100); len(all) != 30*5-1 || stale != 0 {
+		t.Errorf("%s, %d stale", all, stale)
+	}
+}
+
+// TestAnOrderThatCannotBeReadIsNamed, by a page and by a rebuild, and hides no other.
+func TestAnOrderThatCannotBeReadIsNamed(t *testing.T) {
+	s := newOrderLists(t)
+	s.record(s.place("a")...)
+	s.record(s.place("b")...)
+
+	update := dynamo.NewUpdate(shop.OrdersTable, dynamo.Item{"orderId": dynamo.S("a")}).SetValue("transitionId", dynamo.S("x"))
+	if _, err := s.DB.UpdateItem(t.Context(), update.Input()); err != nil {
+		t.Fatal(err)
+	}
+
+	page, err := s.lists.Page(t.Context(), lists.Query{Limit: 10})
+	if err != nil || len(page.Orders) != 1 || len(page.Unreadable) != 1 || page.Unreadable[0].OrderID != "a" || page.Stale != 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+
+	if found := s.rebuild(); found.Unreadable != 1 || !slices.Equal(found.Names, []transitions.OrderID{"a"}) || found.Gone != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestListsThatMissChangesAreNotReady, until they are rebuilt when no changes are missed any more.
+func TestListsThatMissChangesAreNotReady(t *testing.T) {
+	s := newOrderLists(t)
+
+	missed := func() {
+		t.Helper()
+
+		if err := s.lists.Missed(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ready := func(want bool) {
+		t.Helper()
+
+		if got, err := s.lists.Ready(t.Context()); got != want || err != nil {
+			t.Errorf("ready %t, %v, want %t", got, err, want)
+		}
+	}
+
+	missed() // there are no lists
+
+	if rows := s.rows(); rows != 0 {
+		t.Errorf("%d rows", rows)
+	}
+	s.rebuild()
+	ready(true)
+	missed()
+	ready(false)
+	s.rebuild()
+	ready(true)
+
+	once := false
+
+	_, err := s.lists.Rebuild(t.Context(), func(lists.Rebuilt) {
+		if !once {
+			once = true
+			missed()
+		}
+	})
+	if err == nil {
+		t.Error("the changes that were missed during the rebuild may not be in the lists")
+	}
+	ready(false)
+}
