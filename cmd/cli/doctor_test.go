@@ -25,7 +25,7 @@ func runDoctor(t *testing.T, s *settings, args ...string) (out string, exit int)
 	command.SetArgs(args)
 	command.SetOut(&text)
 	command.SilenceErrors, command.SilenceUsage = true, true
-	exit = status(command.ExecuteContext(t.Context()), &text)
+	exit = exitStatus(command.ExecuteContext(t.Context()), &text)
 
 	return text.String(), exit
 }

@@ -182,7 +182,7 @@ func erase(t *testing.T, s *settings, args ...string) (string, int) {
 	root.SetArgs(append([]string{"orders", "erase", "--quiet", "--data", s.flags.Lookup("data").Value.String()}, args...))
 	root.SetOut(&out)
 	root.SetErr(&out)
-	code := status(root.ExecuteContext(t.Context()), &out)
+	code := exitStatus(root.ExecuteContext(t.Context()), &out)
 
 	return out.String(), code
 }

@@ -32,7 +32,7 @@ func TestMissingOrderIsRebuiltAfterItsIDIsTyped(t *testing.T) {
 		command.SetOut(&out)
 		command.SetErr(&out)
 		command.SilenceErrors, command.SilenceUsage = true, true
-		code := status(command.ExecuteContext(t.Context()), &out)
+		code := exitStatus(command.ExecuteContext(t.Context()), &out)
 
 		return out.String(), code
 	}

@@ -50,7 +50,7 @@ func TestReplayAndRebuildOfOrders(t *testing.T) {
 			}
 
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			if exit := status(err, &bytes.Buffer{}); exit != c.exit || len(lines) != len(c.want) {
+			if exit := exitStatus(err, &bytes.Buffer{}); exit != c.exit || len(lines) != len(c.want) {
 				t.Fatalf("exit status %d\n%s", exit, &out)
 			}
 
