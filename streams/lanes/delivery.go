@@ -14,7 +14,7 @@ import (
 // delivery is one record on its way to one handler. Only the lane that it is the
 // head of uses it.
 type delivery struct {
-	record     *Pending
+	record     *pendingRecord
 	handler    int       // index in Config.Handlers
 	attempts   int       // calls that count
 	waits      int       // calls that ended in NotYet

@@ -10,10 +10,10 @@ import (
 )
 
 // shardWith returns the window of a shard with one pending record of the size.
-func shardWith(memory *Memory, size int64) (*Window, *Pending) {
+func shardWith(memory *Memory, size int64) (*Window, *pendingRecord) {
 	window := NewWindow(100, 100, memory)
-	record := &Pending{Record: streams.Record{SequenceNumber: "1", SizeBytes: size}, unfinished: 1}
-	window.add([]*Pending{record})
+	record := &pendingRecord{Record: streams.Record{SequenceNumber: "1", SizeBytes: size}, unfinished: 1}
+	window.add([]*pendingRecord{record})
 
 	return window, record
 }

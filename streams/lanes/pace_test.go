@@ -54,7 +54,7 @@ func TestWhoIsLeftBehind(t *testing.T) {
 			lanes.pace = test.paces
 
 			for range cfg.MaxPending {
-				window.add([]*Pending{{unfinished: 1}})
+				window.add([]*pendingRecord{{unfinished: 1}})
 			}
 
 			now := time.Now()
@@ -143,7 +143,7 @@ func TestASurplusIsFoundWithoutALookAtEveryLane(t *testing.T) {
 		behind.setBehind(0, true)
 
 		for range ready {
-			scheduler.enqueue(&lane{shard: other, head: &delivery{record: &Pending{}}})
+			scheduler.enqueue(&lane{shard: other, head: &delivery{record: &pendingRecord{}}})
 		}
 
 		shortest := time.Hour

@@ -43,8 +43,8 @@ type windowSlot struct {
 	finished  bool
 }
 
-// Pending is one record on its way through the handlers.
-type Pending struct {
+// pendingRecord is one record on its way through the handlers.
+type pendingRecord struct {
 	streams.Record
 	slot       uint64
 	size       int64
@@ -60,7 +60,7 @@ func (w *Window) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slo
 
 // add appends records. The field unfinished of a record is the number of handlers that have to
 // finish it.
-func (w *Window) add(records []*Pending) {
+func (w *Window) add(records []*pendingRecord) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -113,7 +113,7 @@ func (w *Window) grow() {
 }
 
 // finish notes that one handler has finished the record r.
-func (w *Window) finish(r *Pending) {
+func (w *Window) finish(r *pendingRecord) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 

@@ -16,7 +16,7 @@ func TestTheCheckpointIsTheLastRecordBeforeTheOldestUnfinished(t *testing.T) {
 		mem := Memory{Limit: 1 << 30}
 		n := rapid.IntRange(1, 300).Draw(t, "records")
 		w := NewWindow(1<<20, 1<<20, &mem)
-		var entries []*Pending
+		var entries []*pendingRecord
 
 		finished := make([]bool, n)
 		left := make([]int, n)
@@ -28,8 +28,8 @@ func TestTheCheckpointIsTheLastRecordBeforeTheOldestUnfinished(t *testing.T) {
 					w.Skip(&rec)
 					finished[next] = true
 				} else {
-					e := &Pending{Record: rec, unfinished: left[next]}
-					w.add([]*Pending{e})
+					e := &pendingRecord{Record: rec, unfinished: left[next]}
+					w.add([]*pendingRecord{e})
 					entries = append(entries, e)
 				}
 				next++

@@ -60,11 +60,11 @@ const submitted = 64
 func (s *Shard) Submit(records []streams.Record) {
 	handlers := s.Scheduler.Cfg.Handlers
 	for part := range slices.Chunk(records, submitted) {
-		pending := make([]*Pending, len(part))
+		pending := make([]*pendingRecord, len(part))
 		deliveries := make([]*delivery, 0, len(part)*len(handlers))
 
 		for i, record := range part {
-			pending[i] = &Pending{Record: record}
+			pending[i] = &pendingRecord{Record: record}
 
 			// Filters are the user's code, so they run without the lock. A record whose filter
 			// failed goes through the lane as well, so that its dead letter does not overtake
@@ -110,7 +110,7 @@ func (s *Shard) StartQueued(handler int, key string, step step) {
 	s.Scheduler.mu.Lock()
 	defer s.Scheduler.mu.Unlock()
 
-	s.push(handler, key, &delivery{record: &Pending{}, queued: step})
+	s.push(handler, key, &delivery{record: &pendingRecord{}, queued: step})
 }
 
 // push appends a delivery to its lane. The caller holds scheduler.mu.
