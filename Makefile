@@ -162,6 +162,8 @@ CRASHES ?= 10
 WORKERKILLS ?= 100
 OPS ?= 1000000
 STEPS ?= 1000000
+ACCEPTED ?= 10000
+REFUSED ?= 1000
 CLIENTS ?= 64
 CHECKS ?= 2000
 ORDERS ?= 100
@@ -174,7 +176,7 @@ DELIVERIES ?= 10000
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES LONG_FUZZTIME)
 	go test -race -cpu 1 $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
@@ -184,6 +186,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS CRASH
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
+	go test ./workflow/check -count=1 -run WhatTheCheckAccepts -timeout 3h -v -args -accepted $(ACCEPTED) -refused $(REFUSED)
 	go test ./streams/poller -count=1 -run 'TestSimulation|Thousands' -timeout 3h -v -args -simseeds $(SIMSEEDS) -fleetshards 10000
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	go test -short -count=$(REPEATS) -timeout 10h ./once/... ./transitions/lists ./api/auth

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
 // Decision is the result of [Definition.Decide].
@@ -169,7 +170,8 @@ func child(of any, part string) (any, bool) {
 func size(v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
-		return int64(len(v)), true
+		// DynamoDB counts the code units of UTF-16, not the bytes.
+		return int64(len(utf16.Encode([]rune(v)))), true
 	case []byte:
 		return int64(len(v)), true
 	case []any:

@@ -17,9 +17,9 @@ import (
 // The error says that the config is wrong or that the text cannot be read, with file and
 // line. Everything else is a finding.
 //
-// The exploration approximates on the safe side. It follows the branches of a Parallel and the iterations
-// of a Map one at a time, and treats the events of the other branches as events from outside. Conditions
-// on anything but the order's state may go either way.
+// The exploration approximates on the safe side, within the caveats of the package. It follows the branches of
+// a Parallel and the items of a Map one at a time: what the others do is among what other callers may do.
+// Conditions on anything but the order's position may go either way, and a guard may hold or not.
 func StateMachine(asl []byte, d *workflow.Definition, cfg Config) (Report, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {

@@ -19,9 +19,20 @@
 // are about paths that exist in the graph; the Code of each finding is stable and has a
 // state machine in testdata that shows it.
 //
+// In an execution of a state machine without errors in its report, no refusal of a task stays without a
+// Catch, no Choice is left without a rule, no path of JSONPath leads to nothing, and no loop fills the
+// history by itself, provided that what follows is true. The position that a task returned is followed through
+// the data as it was then: through Parameters, selectors, paths, variables, Parallel, Map and JSONata, while the
+// order moves. What the check cannot follow is an error as soon as a state needs it (lost-position).
+//
 // # Caveats
 //
-// The config is trusted. JSONata expressions, and conditions on anything but the order's
-// state, may go either way, so a finding can be about a path that the data rules out. The
-// branches of a Parallel and the items of a Map are followed one at a time.
+// The config is trusted, and so is all data but the order's position: that the input of the execution and
+// the results of tasks have what the state machine reads of them, in the type that it needs. The cause of an
+// error of [Config.Overtaken] is the order's position as JSON. JSONata is followed as far as paths,
+// variables, constants, objects, comparisons and a few functions; any other expression may return anything.
+//
+// Conditions on anything but the order's position may go either way, and so may guards, so a finding can be about
+// a path that the data rules out. A loop that waits or that other data ends is a warning at most, and so are
+// the time-outs and the size of an execution.
 package check

@@ -249,12 +249,8 @@ func (x *explorer) followChoice(s *aslState, p point) {
 // reportNoRule reports that no rule of a Choice may apply, unless a Catch around it takes the error.
 func (x *explorer) reportNoRule(s *aslState, p point, undecided bool) {
 	const err = "States.NoChoiceMatched"
-	if s.scope.parent != nil {
-		outer := p
-		outer.frame = p.frame.up
-		if x.raise(s.scope.parent, err, foreignValue, outer, way{how: "fails with " + err, chance: undecided}) {
-			return
-		}
+	if x.raise(s, err, foreignValue, p, way{how: "fails with " + err, chance: undecided}) {
+		return
 	}
 
 	x.ends[x.current] = true

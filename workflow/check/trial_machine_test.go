@@ -305,7 +305,7 @@ func (d *drawer) pass(next string) string {
 		part{"Parameters": part{"items.$": "$.items", "flag.$": "$.flag"}},
 		part{"Result": part{"state": pick(d, "A", "B"), "transitionId": 1}, "ResultPath": "$.order"},
 		part{"Result": part{"x": 1}, "ResultPath": "$.y"},
-		part{"Parameters": part{"all.$": "States.JsonMerge($, $.order, false)"}, "OutputPath": "$.all"},
+		part{"Parameters": part{"all.$": "$"}, "OutputPath": "$.all"},
 		part{},
 	) {
 		s[k] = v

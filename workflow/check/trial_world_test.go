@@ -65,15 +65,17 @@ type world struct {
 	history map[int]applied
 	opened  bool // what the guards ask for
 
-	moves, failures int            // that others and the network may still make
-	hints           map[string]int // events that others prefer before a state, by state and event
-	calls           int
-	refused, early  map[string]int // by state of the machine: refusals, and calls before the order existed
-	looping         bool
+	// What others and the network may still do: moves, failures, and workers that never come back.
+	moves, failures, crashes int
+
+	hints          map[string]int // events of others and errors that come before a state, by state and name
+	calls          int
+	refused, early map[string]int // by state of the machine: refusals, and calls before the order existed
+	looping        bool
 }
 
 // maxCalls is the number of calls after which an execution counts as going round for ever.
-const maxCalls = 150
+const maxCalls = 120
 
 func (w *world) move(event string, assigned bool, id int) bool {
 	data := map[string]any{}
@@ -131,6 +133,19 @@ func (w *world) input() string {
 	return fmt.Sprintf(`{"items":{%s},"flag":%t}`, strings.Join(lists, ","), w.random.IntN(2) == 0)
 }
 
+// delay draws how long a worker takes, and whether it crashes before it has done anything.
+func (w *world) delay() (takes time.Duration, crashes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.crashes > 0 && w.random.IntN(6) == 0 {
+		w.crashes--
+		return 0, true
+	}
+
+	return time.Duration(w.random.IntN(4)) * 500 * time.Millisecond, false
+}
+
 // call does a task.
 func (w *world) call(name string, in taskInput) (result, failure string) {
 	w.mu.Lock()
@@ -142,13 +157,9 @@ func (w *world) call(name string, in taskInput) (result, failure string) {
 
 	w.others(in.At)
 
-	fails := w.failures > 0 && w.random.IntN(8) == 0
-	if fails {
-		w.failures--
-		// A task may fail with any name that some Catch has.
-		if name := []string{busy, "", "Mine", "Order.Bad"}[w.random.IntN(4)]; name != "" {
-			return "not now", name
-		}
+	err, fails := w.fails(in.At)
+	if fails && err != "" {
+		return "not now", err
 	}
 
 	result, failure = w.do(name, in)
@@ -157,6 +168,29 @@ func (w *world) call(name string, in taskInput) (result, failure string) {
 	}
 
 	return result, failure
+}
+
+// fails draws whether a task fails by itself, and with which name: "" if only its answer is lost. It may fail
+// with any name that some Catch has.
+func (w *world) fails(at string) (name string, fails bool) {
+	for _, name := range []string{busy, "Mine", "Order.Bad"} {
+		if w.hints[at+" "+name] > 0 && w.random.IntN(2) == 0 {
+			w.hints[at+" "+name]--
+			if name == busy && w.random.IntN(2) == 0 {
+				name = ""
+			}
+
+			return name, true
+		}
+	}
+
+	if w.failures == 0 || w.random.IntN(8) > 0 {
+		return "", false
+	}
+
+	w.failures--
+
+	return []string{busy, "", "Mine", "Order.Bad"}[w.random.IntN(4)], true
 }
 
 func (w *world) do(name string, in taskInput) (result, failure string) {
@@ -259,6 +293,13 @@ func (l *lab) work(ctx context.Context, name string, arn *string) {
 		}
 		l.mu.Unlock()
 
+		// Workers are of different speed, so that branches overtake each other.
+		takes, crashes := w.delay()
+		if crashes {
+			continue
+		}
+
+		time.Sleep(takes)
 		result, failure := w.call(name, in)
 		if failure != "" {
 			_, _ = l.client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: task.TaskToken, Error: &failure, Cause: &result})
@@ -317,7 +358,7 @@ func (l *lab) run(arn string, w *world) ran {
 	r := ran{world: w}
 	for waited := 0; ; waited++ {
 		// Time is virtual: this lets the execution go on until nothing moves.
-		time.Sleep(time.Second)
+		time.Sleep(5 * time.Second)
 
 		d, err := l.client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: x.ExecutionArn})
 		if err != nil {
