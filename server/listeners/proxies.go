@@ -34,7 +34,7 @@ func NewProxies(source string, trusted ...string) (*Proxies, error) {
 		return nil, nil
 	case Forwarded, XForwardedFor, ProxyProtocol:
 	default:
-		return nil, fmt.Errorf("proxy-header %q: must be %q, %q or %q", source, Forwarded, XForwardedFor, ProxyProtocol)
+		return nil, fmt.Errorf("proxy-header: must be %q, %q or %q", Forwarded, XForwardedFor, ProxyProtocol)
 	}
 
 	if len(trusted) == 0 {
@@ -45,7 +45,7 @@ func NewProxies(source string, trusted ...string) (*Proxies, error) {
 	for _, text := range trusted {
 		prefix, err := parsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("trusted-proxies %q: must be an address or a network like 10.0.0.0/8", text)
+			return nil, errors.New("trusted-proxies: each must be an address or a network like 10.0.0.0/8")
 		}
 		p.trusted = append(p.trusted, prefix)
 	}
