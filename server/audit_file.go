@@ -13,7 +13,7 @@ const (
 	// before that is replaced, so that both together have twice as much at most.
 	maxAuditFile = 256 << 20
 	oldAudit     = ".1"
-	// auditLook is the time between two looks whether somebody else has moved the file.
+	// auditLook is the time between two looks whether someone else has moved the file.
 	auditLook = time.Second
 )
 
@@ -38,7 +38,7 @@ func openAuditFile(path string, most int64) (*auditWriter, error) {
 	return w, nil
 }
 
-// open opens the file at the path. w.mu must be held, or nobody else have w.
+// open opens the file at the path. w.mu must be held, or no one else have w.
 func (w *auditWriter) open() error {
 	file, err := os.OpenFile(w.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

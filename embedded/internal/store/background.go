@@ -90,7 +90,7 @@ func (p pacedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 		select {
 		case <-pause.C:
 		case <-p.background.abandoned:
-			select {} // the process is about to end, and nobody waits for this goroutine
+			select {} // the process is about to end, and no one waits for this goroutine
 		}
 	}
 
