@@ -265,7 +265,7 @@ func parseSecret(text string) (webhooks.Secret, error) {
 func (s *service) changeEndpoint(ctx context.Context, c caller, in *endpointSettingsInput) (*endpointOutput, error) {
 	e, err := s.cfg.Endpoints.Change(ctx, c.tenant.storedID(in.EndpointID), func(old *notify.Settings) error {
 		next := in.Body.settings(c.tenant)
-		// Their values may be secrets of the old destination, and nobody may read them by changing it.
+		// Their values may be secrets of the old destination, and no one may read them by changing it.
 		if next.Headers == nil && next.Destination == old.Destination {
 			next.Headers = old.Headers
 		}

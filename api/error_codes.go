@@ -118,6 +118,7 @@ var errorCodes = []ErrorCode{
 	{429, "too_many_watches", "Close event streams of this caller first."},
 	{500, "internal", "The log of the server has the cause under the id of the request (X-Request-Id)."},
 	{503, "unavailable", "DynamoDB or Step Functions does not answer. Send the same request again after Retry-After."},
+	{503, "disk_full", "Nothing was done. Free some space on the disk of the data directory, then send the same request again."},
 	{503, "overloaded", "Too many requests are being served. Send the same request again after Retry-After."},
 	{503, "timeout", "The request took longer than 15 s, and its outcome is unknown. Send the same request again."},
 	{503, "outcome_unknown", "The write was sent without an answer. Send the same request again: its verdict says what happened."},

@@ -18,7 +18,7 @@ import (
 func behindProxy(t *testing.T, s *apiServer) *httptest.Server {
 	t.Helper()
 
-	proxies, err := listeners.NewProxies(listeners.XForwardedFor, "127.0.0.1")
+	proxies, err := listeners.NewProxies("x-forwarded-for", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

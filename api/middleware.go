@@ -124,7 +124,7 @@ func (s *service) identify(ctx context.Context, r *http.Request, to route, c *ca
 		c.caller = principal
 	}
 
-	// A balancer that gets no answer from a probe takes this process out, whoever has used up the limit.
+	// A balancer that gets no answer from a probe takes this process out, even if others have used up the limit.
 	if to.probe {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
+	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
 
@@ -123,6 +124,10 @@ func (s *service) asProblem(ctx context.Context, err error, members map[string]b
 	// This comes after the domain's errors, which say more than a timeout does.
 	if ctx.Err() != nil {
 		return newProblem(http.StatusServiceUnavailable, "timeout", "The request took too long. Its outcome is unknown: send the same request again.").retryAfter(1)
+	}
+
+	if dynamo.DiskFull(err) {
+		return newProblem(http.StatusServiceUnavailable, "disk_full", "The disk with the data is full. Nothing was done.").retryAfter(5)
 	}
 
 	if isTransient(err) || txn.Retryable(err) {

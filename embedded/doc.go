@@ -34,20 +34,21 @@
 //	engine.Inject(faults.ExceedThroughput("dynamodb.UpdateItem").WithProbability(0.05, 1))
 //
 // ShiftClock, StallShard and ReplaceStream cause disturbances that do not belong to a
-// call. With Config.FaultAdmin (`ratchet dev --fault-admin`), callers on loopback can do the same over
-// the wire:
+// call. With Config.FaultAdmin (`ratchet dev --fault-admin`), callers with the directory's token can do the
+// same over the wire:
 //
 //	curl 127.0.0.1:8700 -H 'X-Amz-Target: RatchetEngine_20261121.InjectFault' \
+//		-H "X-Ratchet-Token: $(cat data/token)" \
 //		-d '{"On":["UpdateItem"],"Error":"Lost","AfterCommit":true,"Times":1}'
 //
 // # Caveats
 //
 // Only one process at a time can have a data directory open. There are no credentials:
-// every caller that reaches the handler may do everything. The engine refuses unsupported
+// every caller that reaches the handler may do everything that AWS has. Web pages are kept out (package door). The engine refuses unsupported
 // features with a clear error; the packages under internal list them.
 //
-// With less than 32 MB of free space on the disk, calls that change something fail with a server
-// error, and reads go on. A write that fails on disk ends the process with a panic, so that nothing
+// With less than 32 MB of free space on the disk, calls that change something are refused with status
+// 507, and reads go on. A write that fails on disk ends the process with a panic, so that nothing
 // unsaved is acknowledged. Damaged files are an error, and never read as data.
 //
 // The engine allocates in every call. A server that is mostly engine uses noticeably less

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// TestOnlyTheOwnerCanRead: the data directory and every file in it, also if somebody else made the directory, whatever
+// TestOnlyTheOwnerCanRead: the data directory and every file in it, also if someone else made the directory, whatever
 // the umask, and after others could read the files.
 func TestOnlyTheOwnerCanRead(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))

@@ -19,17 +19,44 @@ func (e *Engine) withRoom(s wire.Service) wire.Service {
 		}
 
 		return func(ctx context.Context, body []byte) (answer any, err error) {
-			if err = e.db.HasRoom(); err == nil {
-				answer, err = call(ctx, body)
+			if err := e.db.HasRoom(); err != nil {
+				return nil, noRoom(err)
 			}
 
-			if errors.Is(err, store.ErrFull) {
-				return nil, &wire.Error{Type: s.InternalError, Status: http.StatusInternalServerError, Message: "the embedded engine takes no changes: " + err.Error()}
+			answer, err = call(ctx, body)
+			if !errors.Is(err, store.ErrFull) {
+				return answer, err
 			}
 
-			return answer, err
+			// Some parts of a batch may have been stored.
+			if strings.Contains(operation, "Batch") {
+				return nil, &wire.Error{Type: s.InternalError, Status: http.StatusInternalServerError, Message: noRoom(err).Message}
+			}
+
+			return nil, noRoom(err)
 		}
 	})
+}
+
+// noRoom is the answer to a change that was not made, because the disk is full. AWS has no such answer. SDKs do not send the
+// call again, and a caller knows for certain that it had no effect.
+func noRoom(err error) *wire.Error {
+	return &wire.Error{Type: "InsufficientStorage", Status: http.StatusInsufficientStorage, Message: "the embedded engine takes no changes: " + err.Error()}
+}
+
+// ErrFull says that the disk has too little room for changes. Reads go on.
+var ErrFull = store.ErrFull
+
+// HasRoom returns ErrFull, with the room that is there and that is needed, while the disk has too little of it for calls
+// that change something.
+func (e *Engine) HasRoom() error {
+	defer e.gate.leave()
+
+	if !e.gate.enter() {
+		return ErrClosed
+	}
+
+	return e.db.HasRoom()
 }
 
 // insufficientStorage returns the answer of the engine's own operations if the disk has too little

@@ -123,7 +123,7 @@ var reserved = map[string]bool{
 	"X-Real-Ip": true, "X-Client-Ip": true, "X-Cluster-Client-Ip": true, "X-Remote-User": true,
 }
 
-// reservedPrefixes begin the names of headers by which services and proxies take somebody for another: the engine and
+// reservedPrefixes begin the names of headers by which services and proxies take someone for another: the engine and
 // AWS decide by X-Amz- what a request asks for.
 var reservedPrefixes = []string{"X-Amz-", "X-Amzn-", "X-Ratchet-", "X-Forwarded", "X-Original-", "X-Rewrite-", "X-Http-Method", "X-Envoy-", "Proxy-", "Sec-"}
 

@@ -85,7 +85,7 @@ func (c APIConfig) validate() error {
 
 	kind, path, _ := strings.Cut(c.Audit, ":")
 	isFile := kind == "file" && path != ""
-	require(c.Audit == "" || c.Audit == "log" || isFile, `audit %q: must be "log" or "file:FILE"`, c.Audit)
+	require(c.Audit == "" || c.Audit == "log" || isFile, `audit %q: must be "log" or "file:FILE"`, withoutUser(c.Audit))
 
 	_, err := c.tenantRates()
 
@@ -101,7 +101,7 @@ func (c APIConfig) tenantRates() (map[string]float64, error) {
 
 		limit, err := strconv.ParseFloat(text, 64)
 		if tenant == "" || err != nil || limit == 0 || math.IsNaN(limit) {
-			return nil, fmt.Errorf("api-tenant-rates %q: must be TENANT=RATE, with a rate that is not 0", pair)
+			return nil, fmt.Errorf("api-tenant-rates %q: must be TENANT=RATE, with a rate that is not 0", withoutUser(pair))
 		}
 		rates[tenant] = limit
 	}

@@ -147,7 +147,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		RetryQueue:  b.RetryQueue(),
 		Endpoints:   b.Endpoints,
 		Deliveries:  b.Deliveries,
-		Ready:       b.checkReady,
+		Ready:       b.checkServing,
 		Draining:    ctx.Done(),
 		Dev:         dev,
 		Secret:      secret,
@@ -241,6 +241,18 @@ func (b *Backend) startPlaced(ctx context.Context, order transitions.NewOrder) e
 	return err
 }
 
+// checkServing fails while requests cannot be served: the disk of the embedded engine is full, or the orders' table cannot be
+// read.
+func (b *Backend) checkServing(ctx context.Context) error {
+	if b.Engine != nil {
+		if err := b.Engine.HasRoom(); err != nil {
+			return err
+		}
+	}
+
+	return b.checkReady(ctx)
+}
+
 // checkReady reads from the orders' table. Whether the order exists does not matter.
 func (b *Backend) checkReady(ctx context.Context) error {
 	_, _, err := b.Orders.Get(ctx, "ready")
@@ -260,12 +272,7 @@ func (b *Backend) openAudit() (io.WriteCloser, error) {
 		return nopCloser{os.Stderr}, nil
 	}
 
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
-	}
-
-	return file, nil
+	return openAuditFile(path, maxAuditFile)
 }
 
 // nopCloser is stderr as an io.WriteCloser. Close does not close it, because other parts write to it.

@@ -226,11 +226,11 @@ func (c Config) Validate() error {
 		}
 	}
 
-	require(c.EndpointURL == "" || isHTTPURL(c.EndpointURL), "endpoint-url %q: must be http://HOST:PORT or https://HOST", c.EndpointURL)
-	require(prefixRule.MatchString(c.Prefix), "prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
-	require(slices.Contains(journalModes(), c.Journal), `journal %q: must be "stream" or "transactional"`, c.Journal)
-	require(c.PaymentMode == paymentCharge || c.PaymentMode == paymentCapture, `payment-mode %q: must be "charge" or "capture"`, c.PaymentMode)
-	require(c.RequestsQueue == "" || isURL(c.RequestsQueue) || queueNameRule.MatchString(c.RequestsQueue), requestsQueueRule, c.RequestsQueue)
+	require(c.EndpointURL == "" || isHTTPURL(c.EndpointURL), "endpoint-url %q: must be http://HOST:PORT or https://HOST", withoutUser(c.EndpointURL))
+	require(prefixRule.MatchString(c.Prefix), "prefix %q: at most 40 of A-Z a-z 0-9 _ -", withoutUser(c.Prefix))
+	require(slices.Contains(journalModes(), c.Journal), `journal %q: must be "stream" or "transactional"`, withoutUser(c.Journal))
+	require(c.PaymentMode == paymentCharge || c.PaymentMode == paymentCapture, `payment-mode %q: must be "charge" or "capture"`, withoutUser(c.PaymentMode))
+	require(c.RequestsQueue == "" || isURL(c.RequestsQueue) || queueNameRule.MatchString(c.RequestsQueue), requestsQueueRule, withoutUser(c.RequestsQueue))
 
 	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)
 	require(c.CallsPerSecond >= 0 && c.CallsPerSecond <= 10_000, "calls-per-second %d: 1 to 10000", c.CallsPerSecond)
@@ -238,25 +238,25 @@ func (c Config) Validate() error {
 	require(c.DeclinePercent >= 0 && c.DeclinePercent <= 100, "decline-percent %d: 0 to 100", c.DeclinePercent)
 	require(c.TimeoutPercent >= 0 && c.TimeoutPercent <= 100, "timeout-percent %d: 0 to 100", c.TimeoutPercent)
 	require(c.EffectLease >= time.Second && c.EffectLease <= time.Hour, "effect-lease %s: 1s to 1h", c.EffectLease)
-	require(c.Bank == "" || c.Bank == Sandbox, `bank %q: must be "sandbox" or empty`, c.Bank)
-	require(c.Carrier == "" || isCarrier(c.Carrier), `carrier %q: must be "sandbox", an http(s) URL or "execution:ARN"`, c.Carrier)
+	require(c.Bank == "" || c.Bank == Sandbox, `bank %q: must be "sandbox" or empty`, withoutUser(c.Bank))
+	require(c.Carrier == "" || isCarrier(c.Carrier), `carrier %q: must be "sandbox", an http(s) URL or "execution:ARN"`, withoutUser(c.Carrier))
 	require(c.CarrierDelay >= 0, "carrier-delay %s: must not be negative", c.CarrierDelay)
 
-	require(slices.Contains(webhookReaches(), c.WebhookReach), "webhook-reach %q: public, loopback or private", c.WebhookReach)
-	require(isNotifyTarget(c.Notify) || c.Parts.isDestination(c.Notify), notifyRule, c.Notify)
+	require(slices.Contains(webhookReaches(), c.WebhookReach), "webhook-reach %q: public, loopback or private", withoutUser(c.WebhookReach))
+	require(isNotifyTarget(c.Notify) || c.Parts.isDestination(c.Notify), notifyRule, withoutUser(c.Notify))
 
 	// An activity of another program must not have the name of a built-in step: both programs would serve
 	// it.
 	for _, name := range c.OtherActivities {
 		require(isStepName(name) && !isBuiltInStep(name, c.Parts.Workflow != nil && c.Parts.Workflow.Shop),
-			"other-activities %q: 1 to %d of a-z 0-9 with single dashes between them, and no step that Ratchet has", name, maxStepName)
+			"other-activities %q: 1 to %d of a-z 0-9 with single dashes between them, and no step that Ratchet has", withoutUser(name), maxStepName)
 	}
 
 	if err := c.Parts.validate(c); err != nil {
 		faults = append(faults, err)
 	}
 
-	require(isAdminListen(c.AdminListen), `admin-listen %q: must be HOST:PORT or "off"`, c.AdminListen)
+	require(isAdminListen(c.AdminListen), `admin-listen %q: must be HOST:PORT or "off"`, withoutUser(c.AdminListen))
 	require(c.ReadyLag >= time.Second, "ready-lag %s: at least 1s", c.ReadyLag)
 	require(c.StuckEvery <= 0 || c.StuckEvery >= time.Minute, "stuck-every %s: at least 1m, or negative for never", c.StuckEvery)
 	require(c.AuditRetention >= 24*time.Hour, "audit-retention %s: at least 24h", c.AuditRetention)
@@ -270,6 +270,21 @@ func (c Config) Validate() error {
 	}
 
 	return errors.Join(faults...)
+}
+
+// withoutUser returns a value of a setting as an error may show it: what stands before an @ may be a password.
+func withoutUser(text string) string {
+	at := strings.LastIndexByte(text, '@')
+	if at < 0 {
+		return text
+	}
+
+	scheme, _, found := strings.Cut(text[:at], "://")
+	if !found {
+		return "…" + text[at:]
+	}
+
+	return scheme + "://…" + text[at:]
 }
 
 func isHTTPURL(text string) bool {

@@ -11,6 +11,7 @@ import (
 
 	"ratchet/activities"
 	"ratchet/api/auth"
+	"ratchet/embedded"
 	"ratchet/internal/plural"
 	"ratchet/queues"
 	"ratchet/streams"
@@ -125,6 +126,10 @@ const tableTimeout = 2 * time.Second
 // read unit.
 func (b *Backend) Health(ctx context.Context) Health {
 	checks := []HealthCheck{b.checkTable(ctx)}
+	if b.Engine != nil {
+		checks = append(checks, checkDisk(b.Engine))
+	}
+
 	if issuer := b.health.issuer.Load(); issuer != nil {
 		checks = append(checks, checkIssuer(issuer))
 	}
@@ -179,6 +184,17 @@ func (b *Backend) checkTable(ctx context.Context) HealthCheck {
 	if err := b.checkReady(ctx); err != nil {
 		return failed(name, fmt.Sprintf("table %s cannot be read: %v", b.Tables.Orders, err),
 			"check endpoint, credentials and the permission dynamodb:GetItem; `ratchet init` creates missing tables")
+	}
+
+	return ok(name)
+}
+
+// checkDisk looks for room on the disk of the embedded engine.
+func checkDisk(engine *embedded.Engine) HealthCheck {
+	const name = "disk"
+
+	if err := engine.HasRoom(); err != nil {
+		return failed(name, "changes are refused and reads go on: "+err.Error(), "free some space; changes go on within a second")
 	}
 
 	return ok(name)

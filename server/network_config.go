@@ -46,7 +46,7 @@ func (c NetworkConfig) proxies() (*listeners.Proxies, error) {
 func (c NetworkConfig) validate() error {
 	for _, host := range c.AllowedHosts {
 		if strings.ContainsAny(host, "/*@") {
-			return fmt.Errorf("allowed-hosts %q: must be a host name, without a scheme, a path or a wildcard", host)
+			return fmt.Errorf("allowed-hosts %q: must be a host name, without a scheme, a path or a wildcard", withoutUser(host))
 		}
 	}
 

@@ -42,7 +42,7 @@ func (o *ownListeners) serveStrangers(strangers bool) {
 	o.strangers, o.dev = o.strangers || strangers, !strangers
 }
 
-// isDev reports whether the API serves everybody on this machine, and nobody else.
+// isDev reports whether the API serves everybody on this machine, and no one else.
 func (o *ownListeners) isDev() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -36,11 +36,11 @@ const (
 func (c TracingConfig) validate() error {
 	var faults []error
 	if c.Endpoint != "" && c.Endpoint != telemetry.ExportOff && !isReceiver(c.Endpoint) {
-		faults = append(faults, fmt.Errorf(`otlp-endpoint %q: must be http://HOST:PORT, https://HOST or "off", without /v1/traces, /v1/metrics or /v1/logs`, c.Endpoint))
+		faults = append(faults, fmt.Errorf(`otlp-endpoint %q: must be http://HOST:PORT, https://HOST or "off", without /v1/traces, /v1/metrics or /v1/logs`, withoutUser(c.Endpoint)))
 	}
 
 	if !slices.Contains([]string{PropagateToAll, PropagateToOwn, PropagateToNone}, c.Propagation) {
-		faults = append(faults, fmt.Errorf(`trace-propagation %q: must be "all", "own" or "none"`, c.Propagation))
+		faults = append(faults, fmt.Errorf(`trace-propagation %q: must be "all", "own" or "none"`, withoutUser(c.Propagation)))
 	}
 
 	return errors.Join(faults...)

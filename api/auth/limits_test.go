@@ -116,7 +116,7 @@ func TestAnIssuerMayAnswerLater(t *testing.T) {
 	})
 }
 
-// TestAWithdrawnKeyIsRefused: some minutes after the issuer has withdrawn a key, nobody has to ask for another one first.
+// TestAWithdrawnKeyIsRefused: some minutes after the issuer has withdrawn a key, no one has to ask for another one first.
 // If the issuer does not answer, its keys count a while longer.
 func TestAWithdrawnKeyIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -91,7 +91,7 @@ func (o *OIDC) Run(ctx context.Context) error {
 	}
 }
 
-// Ready returns an error until the issuer's configuration was read. It asks nobody.
+// Ready returns an error until the issuer's configuration was read. It asks no one.
 func (o *OIDC) Ready() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

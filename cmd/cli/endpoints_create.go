@@ -146,7 +146,7 @@ func endpointsChange(s *settings) *cobra.Command {
 
 	return endpointCommand(s, c, func(ctx context.Context, b *server.Backend, id string) (notify.Endpoint, error) {
 		return b.Endpoints.Change(ctx, id, func(settings *notify.Settings) error {
-			// Headers may be secrets of the old destination, and nobody may read them by changing it.
+			// Headers may be secrets of the old destination, and no one may read them by changing it.
 			if c.Flags().Changed("destination") && *destination != settings.Destination {
 				settings.Destination, settings.Headers = *destination, nil
 			}

@@ -9,5 +9,5 @@
 //	d := door.New(door.Config{AllowedHosts: []string{"api.example.com"}})
 //	server := &http.Server{Handler: d.Handler(mux)}
 //
-// A door authenticates nobody: a program may send any header.
+// A door authenticates no one: a program may send any header.
 package door

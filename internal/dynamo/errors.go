@@ -40,7 +40,7 @@ func Retryable(err error) bool {
 // call must be sent without the SDK's own retries ([WithoutRetries]), because they report only the
 // error of their last attempt.
 func OutcomeUnknown(ctx context.Context, err error) bool {
-	if err == nil {
+	if err == nil || DiskFull(err) {
 		return false
 	}
 
@@ -69,6 +69,10 @@ func OutcomeUnknown(ctx context.Context, err error) bool {
 
 	return true
 }
+
+// DiskFull reports whether the embedded engine has refused a write, because its disk is full. Nothing was written, and the
+// same call may succeed when there is room.
+func DiskFull(err error) bool { return statusOf(err) == http.StatusInsufficientStorage }
 
 // statusOf returns the HTTP status of the answer in err, 0 without an answer.
 func statusOf(err error) int {

@@ -19,7 +19,7 @@ type limitListener struct {
 }
 
 // Limit returns the listener with limits of the connections that are open at a time: in total, and from one client
-// ([Network]). The connections of trusted proxies count for their clients if they begin with the PROXY protocol, and
+// (an IPv4 address or an IPv6 /64). The connections of trusted proxies count for their clients if they begin with the PROXY protocol, and
 // otherwise only in total. The remote address of a connection is then the client's.
 func Limit(inner net.Listener, proxies *Proxies, maxOpen, maxPerClient int) net.Listener {
 	return &limitListener{
@@ -57,11 +57,11 @@ func (l *limitListener) count(conn net.Conn) (net.Conn, bool) {
 	}
 
 	counted := &countedConn{Conn: conn, listener: l}
-	if proxied && l.proxies.source == ProxyProtocol {
+	if proxied && l.proxies.source == proxyProtocol {
 		return &proxiedConn{Conn: counted, in: bufio.NewReader(counted), admit: counted.admit}, true
 	}
 
-	if !proxied && counted.admit(Network(conn.RemoteAddr().String())) != nil {
+	if !proxied && counted.admit(networkOf(conn.RemoteAddr().String())) != nil {
 		l.leave("")
 		return nil, false
 	}

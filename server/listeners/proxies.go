@@ -11,12 +11,12 @@ import (
 
 // The sources of a client's address.
 const (
-	Forwarded     = "forwarded"       // the header of RFC 7239
-	XForwardedFor = "x-forwarded-for" // the header of most load balancers
-	ProxyProtocol = "proxy-protocol"  // version 1 or 2, before the first byte of the connection
+	forwarded     = "forwarded"       // the header of RFC 7239
+	xForwardedFor = "x-forwarded-for" // the header of most load balancers
+	proxyProtocol = "proxy-protocol"  // version 1 or 2, before the first byte of the connection
 )
 
-// Proxies are the peers that may name another address as the client's. A nil Proxies trusts nobody.
+// Proxies are the peers that may name another address as the client's. A nil Proxies trusts no one.
 type Proxies struct {
 	source  string
 	trusted []netip.Prefix
@@ -32,9 +32,9 @@ func NewProxies(source string, trusted ...string) (*Proxies, error) {
 		}
 
 		return nil, nil
-	case Forwarded, XForwardedFor, ProxyProtocol:
+	case forwarded, xForwardedFor, proxyProtocol:
 	default:
-		return nil, fmt.Errorf("proxy-header %q: must be %q, %q or %q", source, Forwarded, XForwardedFor, ProxyProtocol)
+		return nil, fmt.Errorf("proxy-header: must be %q, %q or %q", forwarded, xForwardedFor, proxyProtocol)
 	}
 
 	if len(trusted) == 0 {
@@ -45,7 +45,7 @@ func NewProxies(source string, trusted ...string) (*Proxies, error) {
 	for _, text := range trusted {
 		prefix, err := parsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("trusted-proxies %q: must be an address or a network like 10.0.0.0/8", text)
+			return nil, errors.New("trusted-proxies: each must be an address or a network like 10.0.0.0/8")
 		}
 		p.trusted = append(p.trusted, prefix)
 	}
@@ -85,7 +85,7 @@ func (p *Proxies) trusts(addr netip.Addr) bool {
 
 // Handler sets the RemoteAddr of each request to its client, if the proxies name it in a header.
 func (p *Proxies) Handler(next http.Handler) http.Handler {
-	if p == nil || p.source == ProxyProtocol {
+	if p == nil || p.source == proxyProtocol {
 		return next
 	}
 
@@ -139,7 +139,7 @@ func cutLast(list string) (rest, last string) {
 // parseHop returns the address of an element of the header. It reports false for an element that names none, such as
 // "unknown".
 func (p *Proxies) parseHop(element string) (netip.Addr, bool) {
-	if p.source == XForwardedFor {
+	if p.source == xForwardedFor {
 		return addrOf(strings.TrimSpace(element))
 	}
 
@@ -164,10 +164,10 @@ func addrOf(text string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// Network returns the unit in which clients are limited: an IPv4 address, or the /64 network of an IPv6 address, because
+// networkOf returns the unit in which clients are limited: an IPv4 address, or the /64 network of an IPv6 address, because
 // one customer of a provider has all addresses of such a network. A text that is no address is returned as it
 // is.
-func Network(remoteAddr string) string {
+func networkOf(remoteAddr string) string {
 	addr, ok := addrOf(remoteAddr)
 	if !ok {
 		return remoteAddr

@@ -23,24 +23,24 @@ func TestTheClientIsTheFirstThatIsNoProxy(t *testing.T) {
 		header             http.Header
 		client             string
 	}{
-		{"a proxy names its client", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1"}}, "192.0.2.1"},
-		{"a client put an address before it", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"198.51.100.9, 192.0.2.1"}}, "192.0.2.1"},
-		{"two proxies", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"198.51.100.9,192.0.2.1, 10.0.0.2"}}, "192.0.2.1"},
-		{"in two headers", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1", "10.0.0.2"}}, "192.0.2.1"},
-		{"only proxies: the first one asks itself", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"10.0.0.3, 10.0.0.2"}}, "10.0.0.3"},
-		{"with a port", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1:5000"}}, "192.0.2.1"},
-		{"IPv6", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"[2001:db8::1]:5000"}}, "2001:db8::1"},
-		{"IPv4 in IPv6", XForwardedFor, "::ffff:10.0.0.1", http.Header{"X-Forwarded-For": {"::ffff:192.0.2.1"}}, "192.0.2.1"},
-		{"another peer forges it", XForwardedFor, "192.0.2.7", http.Header{"X-Forwarded-For": {"192.0.2.1"}}, "192.0.2.7"},
-		{"the other header", XForwardedFor, "10.0.0.1", http.Header{"Forwarded": {"for=192.0.2.1"}}, "10.0.0.1"},
-		{"no address", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1, unknown"}}, "10.0.0.1"},
-		{"nothing", XForwardedFor, "10.0.0.1", nil, "10.0.0.1"},
-		{"empty elements", XForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {",,,"}}, "10.0.0.1"},
-		{"RFC 7239", Forwarded, "10.0.0.1", http.Header{"Forwarded": {`for=198.51.100.9, proto=https;For="[2001:db8::1]:99";by=10.0.0.1`}}, "2001:db8::1"},
-		{"hidden by RFC 7239", Forwarded, "10.0.0.1", http.Header{"Forwarded": {"for=192.0.2.1, for=_hidden"}}, "10.0.0.1"},
-		{"without for", Forwarded, "10.0.0.1", http.Header{"Forwarded": {"proto=https"}}, "10.0.0.1"},
-		{"the other header of RFC 7239", Forwarded, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1"}}, "10.0.0.1"},
-		{"the PROXY protocol ignores headers", ProxyProtocol, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1"}, "Forwarded": {"for=192.0.2.1"}}, "10.0.0.1"},
+		{"a proxy names its client", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1"}}, "192.0.2.1"},
+		{"a client put an address before it", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"198.51.100.9, 192.0.2.1"}}, "192.0.2.1"},
+		{"two proxies", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"198.51.100.9,192.0.2.1, 10.0.0.2"}}, "192.0.2.1"},
+		{"in two headers", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1", "10.0.0.2"}}, "192.0.2.1"},
+		{"only proxies: the first one asks itself", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"10.0.0.3, 10.0.0.2"}}, "10.0.0.3"},
+		{"with a port", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1:5000"}}, "192.0.2.1"},
+		{"IPv6", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"[2001:db8::1]:5000"}}, "2001:db8::1"},
+		{"IPv4 in IPv6", xForwardedFor, "::ffff:10.0.0.1", http.Header{"X-Forwarded-For": {"::ffff:192.0.2.1"}}, "192.0.2.1"},
+		{"another peer forges it", xForwardedFor, "192.0.2.7", http.Header{"X-Forwarded-For": {"192.0.2.1"}}, "192.0.2.7"},
+		{"the other header", xForwardedFor, "10.0.0.1", http.Header{"Forwarded": {"for=192.0.2.1"}}, "10.0.0.1"},
+		{"no address", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1, unknown"}}, "10.0.0.1"},
+		{"nothing", xForwardedFor, "10.0.0.1", nil, "10.0.0.1"},
+		{"empty elements", xForwardedFor, "10.0.0.1", http.Header{"X-Forwarded-For": {",,,"}}, "10.0.0.1"},
+		{"RFC 7239", forwarded, "10.0.0.1", http.Header{"Forwarded": {`for=198.51.100.9, proto=https;For="[2001:db8::1]:99";by=10.0.0.1`}}, "2001:db8::1"},
+		{"hidden by RFC 7239", forwarded, "10.0.0.1", http.Header{"Forwarded": {"for=192.0.2.1, for=_hidden"}}, "10.0.0.1"},
+		{"without for", forwarded, "10.0.0.1", http.Header{"Forwarded": {"proto=https"}}, "10.0.0.1"},
+		{"the other header of RFC 7239", forwarded, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1"}}, "10.0.0.1"},
+		{"the PROXY protocol ignores headers", proxyProtocol, "10.0.0.1", http.Header{"X-Forwarded-For": {"192.0.2.1"}, "Forwarded": {"for=192.0.2.1"}}, "10.0.0.1"},
 	} {
 		proxies, err := NewProxies(row.source, "10.0.0.0/8")
 		if err != nil {
@@ -69,11 +69,11 @@ func TestProxiesNeedBothSettings(t *testing.T) {
 	}{
 		{"", nil, true},
 		{"", []string{"10.0.0.1"}, false},
-		{XForwardedFor, nil, false},
+		{xForwardedFor, nil, false},
 		{"x-real-ip", []string{"10.0.0.1"}, false},
-		{Forwarded, []string{"balancer"}, false},
-		{Forwarded, []string{"10.0.0.1/33"}, false},
-		{ProxyProtocol, []string{"10.0.0.1", "fd00::/8", "2001:db8::1"}, true},
+		{forwarded, []string{"balancer"}, false},
+		{forwarded, []string{"10.0.0.1/33"}, false},
+		{proxyProtocol, []string{"10.0.0.1", "fd00::/8", "2001:db8::1"}, true},
 	} {
 		if _, err := NewProxies(row.source, row.trusted...); (err == nil) != row.ok {
 			t.Errorf("%+v: %v", row, err)
@@ -187,7 +187,7 @@ const get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 // TestTrustedConnectionsBeginWithTheProxyProtocol: the client is in the header, and without a header there is no answer.
 func TestTrustedConnectionsBeginWithTheProxyProtocol(t *testing.T) {
-	proxies, err := NewProxies(ProxyProtocol, "127.0.0.1")
+	proxies, err := NewProxies(proxyProtocol, "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestTrustedConnectionsBeginWithTheProxyProtocol(t *testing.T) {
 
 // TestOtherPeersCannotUseTheProxyProtocol: their connection is HTTP from its first byte.
 func TestOtherPeersCannotUseTheProxyProtocol(t *testing.T) {
-	proxies, err := NewProxies(ProxyProtocol, "10.0.0.0/8")
+	proxies, err := NewProxies(proxyProtocol, "10.0.0.0/8")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestOtherPeersCannotUseTheProxyProtocol(t *testing.T) {
 
 // TestAProxyHasMoreConnectionsThanAClient: all clients behind it share its address.
 func TestAProxyHasMoreConnectionsThanAClient(t *testing.T) {
-	proxies, err := NewProxies(XForwardedFor, "127.0.0.1")
+	proxies, err := NewProxies(xForwardedFor, "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ var kits = []string{"tests/shop", "tests/examples", "tests/program"}
 
 // upward are the imports of test files from a higher floor, with the reason.
 var upward = map[[2]string]string{
+	{"api", "server/listeners"}:            "floods come through a proxy, as server wires it",
 	{"api", "server"}:                      "the routes are tried on the parts as server wires them",
 	{"transitions", "operate/inspect"}:     "the journal is compared with what an operator reads of it",
 	{"workflow/check", "activities/steps"}: "the state machine of the shop is checked with the error names of its steps",

@@ -102,8 +102,10 @@ func Open(cfg Config) (*DB, error) {
 		return nil, openError(d.dir, err)
 	}
 
-	kept := &keeper{FS: d.disk}
-	if d.pebble, err = pebble.Open(d.dir, d.options(kept, cache)); err != nil {
+	watch := newBackground(d.log)
+	kept := &keeper{FS: pacedFS{d.disk, watch}}
+
+	if d.pebble, err = openPebble(d.dir, d.options(kept, cache, watch), watch); err != nil {
 		return nil, openError(d.dir, err)
 	}
 
@@ -126,7 +128,7 @@ func Open(cfg Config) (*DB, error) {
 	return d, nil
 }
 
-func (d *DB) options(disk vfs.FS, cache *pebble.Cache) *pebble.Options {
+func (d *DB) options(disk vfs.FS, cache *pebble.Cache, watch *background) *pebble.Options {
 	options := &pebble.Options{
 		FS:                    newLogFS(disk),
 		Cache:                 cache,
@@ -136,7 +138,9 @@ func (d *DB) options(disk vfs.FS, cache *pebble.Cache) *pebble.Options {
 		L0CompactionThreshold: 4,
 		WALMinSyncInterval:    letOthersCommit,
 		EventListener: &pebble.EventListener{
-			DataCorruption: damaged(d.log),
+			DataCorruption:  damaged(d.log),
+			BackgroundError: watch.failed,
+			FlushEnd:        watch.flushed,
 			WALCreated: func(pebble.WALCreateInfo) {
 				select {
 				case d.newLog <- struct{}{}:

@@ -103,7 +103,7 @@ func TestBodiesTakeMemoryAsTheyArrive(t *testing.T) {
 	}
 }
 
-// TestSlowBodiesGiveWay: clients that have stopped in the middle hold all memory, until somebody else needs some.
+// TestSlowBodiesGiveWay: clients that have stopped in the middle hold all memory, until someone else needs some.
 func TestSlowBodiesGiveWay(t *testing.T) {
 	h, s := serveEcho(t)
 	h.arrivals.max = 1 << 20
@@ -120,7 +120,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 	}
 }
 
-// TestMemoryForBodies: who waits gets memory when somebody leaves, an end comes to the slowest first, and to nobody who
+// TestMemoryForBodies: who waits gets memory when someone leaves, an end comes to the slowest first, and to no one who
 // is fast enough.
 func TestMemoryForBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
