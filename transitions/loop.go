@@ -79,7 +79,8 @@ type write struct {
 // call is the memory of one call over its rounds.
 type call struct {
 	attempts dynamo.Attempts
-	began    time.Time
+	clock    *dynamo.Clock
+	began    time.Time   // by the machine's clock, which an answer may correct
 	life     Incarnation // to which the first write was sent, "" if it was not known
 	sent     int
 	refused  int
@@ -94,8 +95,8 @@ type call struct {
 //
 // A call whose id was given needs one write and no read in the normal case.
 func (o *Orders) run(ctx context.Context, p plan, s sight) (Result, error) {
-	c := call{attempts: dynamo.Attempts{Most: o.cfg.Attempts}, began: o.clock.Now(), life: s.life}
-	s.now = c.began
+	c := call{attempts: dynamo.Attempts{Most: o.cfg.Attempts}, clock: o.clock, began: o.clock.LocalNow(), life: s.life}
+	s.now = o.clock.Service(c.began)
 
 	for {
 		d := p.decide(&s)
@@ -135,7 +136,7 @@ func (c *call) proves(r Result) bool {
 		return r.Order.lived(c.life)
 	}
 
-	return !r.Order.CreatedAt.After(c.began)
+	return !r.Order.CreatedAt.After(c.clock.Service(c.began))
 }
 
 // again returns the error of something that came before a write. Once an attempt of the write had no
