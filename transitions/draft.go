@@ -68,7 +68,7 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 		d.Set("updatedAt = " + d.Value(dynamo.Millis(w.at)))
 	}
 	d.leaveTrace(o.cfg, w, base, version)
-	d.leaveCause(w.edit)
+	d.leaveCause(w.edit, base)
 
 	return d
 }

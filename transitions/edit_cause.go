@@ -14,8 +14,15 @@ import (
 // content and leave the attribute as it is.
 const editCauseAttribute = "editCause"
 
-// leaveCause sets the cause of the edit, or removes the cause of the edit before.
-func (d draft) leaveCause(e Edit) {
+// leaveCause sets the cause of the edit, or removes the cause of the edit before. Another program's attribute of
+// this name stays as it is (see foreign.go). base is the order, nil if it is not known.
+func (d draft) leaveCause(e Edit, base *Order) {
+	if base != nil && base.Readable(editCauseAttribute) != nil {
+		return
+	}
+
+	d.requireOwn(editCauseAttribute, "S")
+
 	if e.Cause == (Cause{}) {
 		d.RemoveAttribute(editCauseAttribute)
 		return

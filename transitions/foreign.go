@@ -12,7 +12,7 @@ import (
 // refuses, its image shows which attributes are another program's, and the next write leaves them out.
 
 // foreign says which attributes of an order are another program's.
-type foreign struct{ previous, updated, entered, version bool }
+type foreign struct{ previous, updated, entered, version, cause bool }
 
 func (o *Order) foreign() foreign {
 	return foreign{
@@ -20,6 +20,7 @@ func (o *Order) foreign() foreign {
 		updated:  o.Readable(updatedAtAttribute) != nil,
 		entered:  o.Readable(enteredAtAttribute) != nil,
 		version:  o.Readable(versionAttribute) != nil,
+		cause:    o.Readable(causeAttribute) != nil,
 	}
 }
 
@@ -31,7 +32,7 @@ func ofType(attribute, placeholder string) string {
 // ownTypes is the condition that the attributes which a transition sets beside the version, whose values
 // are compared, are not another program's.
 var ownTypes = " AND " + ofType(updatedAtAttribute, ":number") + " AND " + ofType(enteredAtAttribute, ":number") +
-	" AND " + ofType(previousStateAttribute, ":text")
+	" AND " + ofType(previousStateAttribute, ":text") + " AND " + ofType(causeAttribute, ":text")
 
 // bindTypes adds the values of ownTypes.
 func bindTypes(values image) {
@@ -51,6 +52,13 @@ func (f foreign) without(update *string, values image) *string {
 
 	if f.entered {
 		text = strings.Replace(text, enteredAtAttribute+" = :at, ", "", 1)
+	}
+
+	// The cause is the last attribute that is set or removed.
+	if f.cause {
+		text = strings.Replace(text, ", "+causeAttribute+" = :cause", "", 1)
+		delete(values, ":cause")
+		text = strings.TrimSuffix(strings.TrimSuffix(text, " REMOVE "+causeAttribute), ", "+causeAttribute)
 	}
 
 	// DynamoDB refuses values that no expression uses.

@@ -42,6 +42,7 @@ func foreignParts() map[string]types.AttributeValue {
 		"parcels":           number,
 		"placeHash":         number,
 		"incarnation":       number,
+		"lives":             text("x"),
 		"cause":             number,
 	}
 }
@@ -59,12 +60,12 @@ func TestPartsOfAnotherProgramDoNotStandInTheWay(t *testing.T) {
 			}
 
 			result := s.want(t, given("o-1", workflow.Pay, 1), transitions.Applied)
-			if name != "cause" && !slices.Equal(result.Order.Unreadable, []string{name}) {
+			if !slices.Equal(result.Order.Unreadable, []string{name}) {
 				t.Errorf("%s, %s: the answer names %v", name, mode, result.Order.Unreadable)
 			}
 			after := s.Item(t, "o-1")
 
-			if name != "cause" && fmt.Sprintf("%T", after[name]) != fmt.Sprintf("%T", value) {
+			if fmt.Sprintf("%T", after[name]) != fmt.Sprintf("%T", value) {
 				t.Errorf("%s, %s: was a %T, is a %T", name, mode, value, after[name])
 			}
 
@@ -249,5 +250,62 @@ func TestALoweredMemoryShrinks(t *testing.T) {
 
 	if n := len(s.Item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value); n > 2*4 {
 		t.Errorf("%d members are left", n)
+	}
+}
+
+// TestACauseOfAnotherProgramStays: neither a transition without details nor one with details touches it, blind or
+// not; an edit leaves the attribute of its own cause alone, too.
+func TestACauseOfAnotherProgramStays(t *testing.T) {
+	for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
+		s := newOrdersIn(t, mode)
+		s.place(t, "o-1")
+		s.put(t, "cause", foreignParts()["metadata"])
+		s.put(t, "editCause", num(1))
+
+		r := given("o-1", workflow.Hold, 2)
+		r.Cause = transitions.Cause{Code: "c", Text: "why", Actor: "cli:ada"}
+		if result := s.want(t, r, transitions.Applied); result.Transition.Cause.Code != "c" {
+			t.Errorf("%s: the cause is %+v", mode, result.Transition.Cause)
+		}
+
+		e := edit("o-1", "e")
+		e.Cause = r.Cause
+		if result, err := s.AddItems(t.Context(), e, cup); err != nil || result.Verdict != transitions.Applied {
+			t.Errorf("%s: the edit: %v, %v", mode, result.Verdict, err)
+		}
+		s.want(t, given("o-1", workflow.Release, 3), transitions.Applied)
+
+		after := s.Item(t, "o-1")
+		if fmt.Sprintf("%T %T", after["cause"], after["editCause"]) != "*types.AttributeValueMemberM *types.AttributeValueMemberN" {
+			t.Errorf("%s: cause is %T, editCause %T", mode, after["cause"], after["editCause"])
+		}
+	}
+}
+
+// TestRenewLeavesNamesOfAnotherProgramAlone: an order in which another program uses the names has no name for its
+// life, and gets none.
+func TestRenewLeavesNamesOfAnotherProgramAlone(t *testing.T) {
+	for name, value := range map[string]types.AttributeValue{"incarnation": text("a/b"), "lives": text("x")} {
+		s := newOrders(t)
+		s.place(t, "o-1")
+		s.put(t, name, value)
+
+		order, _, err := s.Get(t.Context(), "o-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if key := order.EffectKey(1, "ship"); strings.Count(key, "/") != 3 {
+			t.Errorf("%s: the key is %s", name, key)
+		}
+		before := s.Item(t, "o-1")
+
+		if renewed, err := s.Renew(t.Context(), order); renewed || !errors.Is(err, transitions.ErrUnreadable) {
+			t.Errorf("%s: renewed %t, %v", name, renewed, err)
+		}
+
+		if diff := cmp.Diff(before, s.Item(t, "o-1"), attributes); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }

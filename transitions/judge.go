@@ -38,7 +38,8 @@ func (p *move) decide(s *sight) decision {
 	life := p.request.Incarnation
 	if life != "" && !order.lived(life) {
 		// It is another order under the id. What it has made says nothing about this request.
-		return decision{result: Result{Verdict: Superseded, Order: order}}
+		reason := fmt.Sprintf("the order is in another life than %s, and shows not what became of the request there", life)
+		return decision{result: Result{Verdict: Superseded, Order: order, Reason: reason}}
 	}
 
 	if order.hasOtherParcel(p.parcel) {

@@ -79,7 +79,8 @@ type write struct {
 // call is the memory of one call over its rounds.
 type call struct {
 	attempts dynamo.Attempts
-	began    time.Time   // by this machine's clock
+	clock    *dynamo.Clock
+	began    time.Time   // by the machine's clock, which an answer may correct
 	life     Incarnation // to which the first write was sent, "" if it was not known
 	sent     int
 	refused  int
@@ -94,8 +95,8 @@ type call struct {
 //
 // A call whose id was given needs one write and no read in the normal case.
 func (o *Orders) run(ctx context.Context, p plan, s sight) (Result, error) {
-	c := call{attempts: dynamo.Attempts{Most: o.cfg.Attempts}, began: o.clock.LocalNow(), life: s.life}
-	s.now = o.clock.Now()
+	c := call{attempts: dynamo.Attempts{Most: o.cfg.Attempts}, clock: o.clock, began: o.clock.LocalNow(), life: s.life}
+	s.now = o.clock.Service(c.began)
 
 	for {
 		d := p.decide(&s)
@@ -107,7 +108,7 @@ func (o *Orders) run(ctx context.Context, p plan, s sight) (Result, error) {
 			err = c.again(ctx, d.look(ctx, &s))
 		case d.write != nil:
 			err = o.send(ctx, d.write, &s, &c)
-		case c.proves(d.result, o.clock):
+		case c.proves(d.result):
 			return d.result, nil
 		default:
 			err = errAnotherLife
@@ -125,7 +126,7 @@ var errAnotherLife = errors.New("the order is gone, or was placed again meanwhil
 // proves reports whether the call may end in the verdict. While every attempt was answered, it may. An
 // order that has not made the transition proves that it never did, but only if it is the order to which
 // an unanswered attempt was sent: that one may have been moved and then deleted.
-func (c *call) proves(r Result, clock *dynamo.Clock) bool {
+func (c *call) proves(r Result) bool {
 	switch {
 	case !c.attempts.Unanswered() || r.Verdict.Done():
 		return true
@@ -135,8 +136,7 @@ func (c *call) proves(r Result, clock *dynamo.Clock) bool {
 		return r.Order.lived(c.life)
 	}
 
-	// The answers since then have told how wrong this machine's clock is.
-	return !r.Order.CreatedAt.After(clock.Service(c.began))
+	return !r.Order.CreatedAt.After(c.clock.Service(c.began))
 }
 
 // again returns the error of something that came before a write. Once an attempt of the write had no

@@ -189,7 +189,7 @@ func decode(item image) (*Order, error) {
 		return nil, fmt.Errorf("read order %q: %w: %w", o.ID, ErrUnreadable, r.err)
 	}
 
-	o.Incarnation = Incarnation(cmp.Or(part(o, incarnationAttribute, (*reader).optional), string(adoptedIncarnation)))
+	o.Incarnation = cmp.Or(part(o, incarnationAttribute, (*reader).incarnation), adoptedIncarnation)
 	o.PreviousState = workflow.State(part(o, previousStateAttribute, (*reader).optional))
 	o.DefinitionVersion = int(part(o, versionAttribute, (*reader).number))
 	o.CreatedAt = part(o, "createdAt", (*reader).time)
@@ -254,10 +254,12 @@ func (o *Order) readRing() {
 		}
 	}
 
+	details := part(o, causeAttribute, (*reader).optional)
+
 	// The item has the details of one cause, the newest. detailsOf drops them if the attribute
 	// belongs to an older transition.
 	if newest := &o.ring[o.TransitionID%ringSize]; newest.ID == o.TransitionID && newest.ID != 0 {
-		newest.Cause.addDetails(o.ID, detailsOf(o.TransitionID, part(o, causeAttribute, (*reader).optional)))
+		newest.Cause.addDetails(o.ID, detailsOf(o.TransitionID, details))
 		o.Cause = newest.Cause
 	}
 }
@@ -366,6 +368,17 @@ func (r *reader) optional(item image, name string) string {
 	r.fail(name, "a string")
 
 	return ""
+}
+
+// incarnation reads the name of a life; absent is "".
+func (r *reader) incarnation(item image, name string) Incarnation {
+	i := Incarnation(r.text(item, name))
+	// It becomes a part of keys, and a text of another program may have a slash.
+	if i != adoptedIncarnation && i.validate() != nil {
+		r.fail(name, "the name of a life")
+	}
+
+	return i
 }
 
 // number reads an optional whole number; absent is 0.

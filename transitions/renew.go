@@ -15,9 +15,15 @@ import (
 // but not by the carrier and the bank, which would take what the order does next for a repeat.
 //
 // The write is conditional on the order as it was read. Renew reports false if the order has moved or
-// was renewed since, and ErrUnknownOrder if it is gone. It changes neither state nor transitionId, so
+// was renewed since, ErrUnknownOrder if it is gone, and ErrUnreadable if another program uses the names of its
+// attributes. It changes neither state nor transitionId, so
 // no reaction follows.
 func (o *Orders) Renew(ctx context.Context, order *Order) (bool, error) {
+	// Attributes of another program stay as they are: such an order has no name for its life.
+	if err := order.Readable(incarnationAttribute, livesAttribute); err != nil {
+		return false, fmt.Errorf("renew order %s: %w", order.ID, err)
+	}
+
 	// The newest life of an order that is lost is the one whose name sorts last (see Restore), also if this
 	// machine's clock is behind the one that named the life before.
 	now, earliest := o.clock.Now(), order.Incarnation.Began().Add(time.Millisecond)
@@ -43,9 +49,12 @@ func (o *Orders) Renew(ctx context.Context, order *Order) (bool, error) {
 		return true, nil
 	case len(old) == 0:
 		err = ErrUnknownOrder
-	// This call has renewed the order, and its answer was lost.
-	case dynamo.Text(old, incarnationAttribute) == string(renewed.incarnation):
-		return true, nil
+	default:
+		var now *Order
+		// This call has renewed the order, and its answer was lost; another call may have renewed it once more.
+		if now, err = decode(old); err == nil && now.lived(renewed.incarnation) {
+			return true, nil
+		}
 	}
 
 	if err != nil {

@@ -129,7 +129,10 @@ func TestEvidenceIsOfTheLifeThatTheCallerHasSeen(t *testing.T) {
 		s.remove(t, "o-1")
 		s.place(t, "o-1")
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
-		s.want(t, request, transitions.Superseded)
+
+		if result := s.want(t, request, transitions.Superseded); result.Reason == "" {
+			t.Error("the answer does not say that it knows nothing of the life before")
+		}
 	})
 }
 

@@ -156,16 +156,18 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 		SetValue("orderState", dynamo.S(string(r.State))).
 		SetValue("transitionId", dynamo.N(int64(r.TransitionID))).
 		SetValue(recentAttribute, dynamo.M(ringImage(r.ring)))
-	if newest := r.ring[r.TransitionID%ringSize]; newest.Cause.hasDetails() {
-		u.SetValue(causeAttribute, newest.causeValue(r.OrderID))
-	} else {
-		u.RemoveAttribute(causeAttribute)
-	}
-
 	// Attributes of another program stay as they are (see foreign.go).
 	var others foreign
 	if r.Order != nil {
 		others = r.Order.foreign()
+	}
+
+	switch newest := r.ring[r.TransitionID%ringSize]; {
+	case others.cause:
+	case newest.Cause.hasDetails():
+		u.SetValue(causeAttribute, newest.causeValue(r.OrderID))
+	default:
+		u.RemoveAttribute(causeAttribute)
 	}
 
 	if !others.version {

@@ -59,6 +59,9 @@ func (o *Order) after(w *step, version int) *Order {
 	t := w.transition
 	t.From = o.State
 	t.At = time.UnixMilli(t.At.UnixMilli()).UTC() // as it is read back
+	if w.foreign.cause {
+		t.Cause = t.Cause.brief() // the attribute of the details is another program's
+	}
 
 	after := *o
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -147,6 +148,38 @@ func TestAnOrderThatIsGoneProvesNothing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A machine whose clock is hours ahead takes no order that was placed during the call for the one before.
+func TestAClockAheadTakesNoNewOrderForTheOneThatIsGone(t *testing.T) {
+	s := newOrders(t)
+	s.place(t, "o-1")
+
+	var service embeddedtest.Clock
+	s.onAClock(&service, 5*time.Hour)
+	s.lose(1)
+
+	n := 0
+	s.Wire.Before(func(c *embeddedtest.Call) error {
+		if !c.Is("UpdateItem") {
+			return nil
+		}
+
+		switch n++; n {
+		case 1: // whose answer is lost, with its time
+			service.Advance(time.Minute)
+		case 2:
+			s.remove(t, "o-1")
+			s.put(t, "orderState", text(string(workflow.Shipped)))
+			s.put(t, "createdAt", num(int(service.Now().UnixMilli())))
+		}
+
+		return nil
+	})
+
+	if result, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2)); !errors.Is(err, transitions.ErrOutcomeUnknown) || n < 2 {
+		t.Errorf("%s, %v", result.Verdict, err)
 	}
 }
 

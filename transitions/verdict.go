@@ -14,7 +14,8 @@ const (
 	// Replayed: this request had been applied before; the result is the same.
 	Replayed
 	// Superseded: another transition took this id or a later one. This request was never
-	// applied and never will be.
+	// applied and never will be. If the request names a life of the order that is over, the Reason says
+	// so: the present order does not know what became of the request in that life.
 	Superseded
 	// WrongState: the event is not allowed from the order's state, or a guard does not
 	// hold. Nothing is recorded: the same request may be applied later.

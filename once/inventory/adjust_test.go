@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -361,4 +362,35 @@ func TestAdjustChangesAsManySKUsAsThereMayBeLines(t *testing.T) {
 	if covers, err := s.Covers(t.Context(), "o-1", most); covers || err == nil {
 		t.Errorf("a reservation that cannot be read: %v, %v", covers, err)
 	}
+}
+
+// TestAReservationThatEndsWhileItIsAdjustedIsGivenBackFirst: the end is compared with the time of each attempt.
+func TestAReservationThatEndsWhileItIsAdjustedIsGivenBackFirst(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "a", 2)
+	lines := []inventory.Line{{SKU: "a", Quantity: 1}}
+
+	if err := s.ReserveUntil(t.Context(), "o", lines, s.clock.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+
+	n, ended := 0, false
+	s.transport.Before(func(c *embeddedtest.Call) error {
+		if !c.Is("TransactWriteItems") {
+			return nil
+		}
+		ended = ended || strings.Contains(string(c.Body()), `"EXPIRED"`)
+
+		if n++; n == 1 {
+			s.clock.Advance(2 * time.Hour)
+			return embeddedtest.Canceled("TransactionConflict", "None")
+		}
+
+		return nil
+	})
+
+	if err := s.Adjust(t.Context(), "o", []inventory.Line{{SKU: "a", Quantity: 2}}); err != nil || !ended {
+		t.Errorf("given back %t, %v", ended, err)
+	}
+	level(t, s, "a", inventory.Level{Reserved: 2})
 }

@@ -41,7 +41,7 @@ func TestARepeatAfterTheEndIsToldWhatBecameOfTheReservation(t *testing.T) {
 			}
 
 			err := s.ReserveUntil(t.Context(), "o", lines, until)
-			if !errors.Is(err, row.want) || errors.Is(err, inventory.ErrExpired) != (row.want == inventory.ErrExpired) {
+			if !errors.Is(err, row.want) || errors.Is(err, inventory.ErrExpired) != errors.Is(row.want, inventory.ErrExpired) {
 				t.Errorf("%s, swept %t: %v, want %v", name, swept, err, row.want)
 			}
 		}
