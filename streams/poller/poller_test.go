@@ -146,7 +146,7 @@ func TestACrashBetweenAnyTwoCallsLosesNothing(t *testing.T) {
 
 	step := 1
 	if testing.Short() {
-		step = 120
+		step = 25
 	}
 
 	for part := range parts {
