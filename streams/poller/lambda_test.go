@@ -142,20 +142,20 @@ func TestLambdaPutsARecordAsideThatItCannotDecode(t *testing.T) {
 				event := lambdaEvent(lambdaModify("o-1", 1, 1), bad, lambdaModify("o-2", 1, 3))
 
 				handled := 0
-				handlers := []Handler{{Name: "h", Handle: func(context.Context, Record) error { handled++; return nil }}}
+				handlers := []streams.Handler{{Name: "h", Handle: func(context.Context, streams.Record) error { handled++; return nil }}}
 
-				out, err := newLambda(t, LambdaConfig{Handlers: handlers, Concurrency: 1}).Handle(context.Background(), event)
+				out, err := newLambda(t, lambda.Config{Handlers: handlers, Concurrency: 1}).Handle(context.Background(), event)
 				if err != nil || len(out.Failures) != 1 || out.Failures[0].ItemIdentifier != "2" || handled != 2 {
 					t.Errorf("without a table: %v, %v, %d handled", out, err, handled)
 				}
 
-				fn := newLambda(t, LambdaConfig{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: handlers, Concurrency: 1})
+				fn := newLambda(t, lambda.Config{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: handlers, Concurrency: 1})
 
 				if out, err := fn.Handle(context.Background(), event); err != nil || len(out.Failures) != 0 || handled != 4 {
 					t.Errorf("%v, %v, %d handled", out, err, handled)
 				}
 
-				letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
+				letters, _, err := deadletters.Letters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
 				if err != nil || len(letters) != 1 || letters[0].Error == "" || !letters[0].Permanent {
 					t.Fatalf("%+v, %v", letters, err)
 				}
