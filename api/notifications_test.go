@@ -85,7 +85,8 @@ func TestTheSecretOfAnEndpointIsShownOnce(t *testing.T) {
 		}
 	}
 
-	if e, err := s.cfg.Endpoints.Get(t.Context(), "shop"); err != nil || e.Headers["X-Token"] != "very-secret-token" || !e.Ordered {
+	// The hidden headers were for the first destination.
+	if e, err := s.cfg.Endpoints.Get(t.Context(), "shop"); err != nil || len(e.Headers) != 0 || !e.Ordered {
 		t.Errorf("%+v, %v", e, err)
 	}
 }

@@ -117,69 +117,6 @@ func TestBodiesOfStrangersTakeNoSlotOfACaller(t *testing.T) {
 	group.Wait()
 }
 
-// 16 bodies without a credential are read at once of one address, and the places are free
-// when the connections have ended.
-func TestUnsignedBodiesAreBoundedByAddress(t *testing.T) {
-	s := newAPIServer(t, nil)
-
-	arriving, proceed := make(chan struct{}, 32), make(chan struct{})
-	var group sync.WaitGroup
-
-	for range 16 {
-		group.Go(func() { s.callbackFrom("192.0.2.1:1", &pausedBody{arriving, proceed}) })
-	}
-
-	for range 16 {
-		<-arriving
-	}
-
-	if code := s.callbackFrom("192.0.2.1:2", strings.NewReader("{}")); code != "overloaded" {
-		t.Errorf("the 17th body of the address: %s", code)
-	}
-
-	for _, other := range []string{"192.0.2.2:1", "[2001:db8::1]:1"} {
-		if code := s.callbackFrom(other, strings.NewReader("{}")); code != "signature_refused" {
-			t.Errorf("another address: %s", code)
-		}
-	}
-
-	close(proceed)
-	group.Wait()
-
-	if code := s.callbackFrom("192.0.2.1:3", strings.NewReader("{}")); code != "signature_refused" {
-		t.Errorf("after the others ended: %s", code)
-	}
-}
-
-// One network of IPv6 counts as one address.
-func TestUnsignedBodiesAreBoundedByNetwork(t *testing.T) {
-	s := newAPIServer(t, nil)
-
-	arriving, proceed := make(chan struct{}, 32), make(chan struct{})
-	var group sync.WaitGroup
-
-	for i := range 16 {
-		group.Go(func() {
-			s.callbackFrom(fmt.Sprintf("[2001:db8::%x]:1", i+1), &pausedBody{arriving, proceed})
-		})
-	}
-
-	for range 16 {
-		<-arriving
-	}
-
-	if code := s.callbackFrom("[2001:db8::ffff]:1", strings.NewReader("{}")); code != "overloaded" {
-		t.Errorf("the 17th body of the network: %s", code)
-	}
-
-	if code := s.callbackFrom("[2001:db8:0:1::1]:1", strings.NewReader("{}")); code != "signature_refused" {
-		t.Errorf("another network: %s", code)
-	}
-
-	close(proceed)
-	group.Wait()
-}
-
 // callbackFrom sends a callback from the address and returns the code of its problem.
 func (s *apiServer) callbackFrom(address string, body io.Reader) string {
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/callbacks/payments", body)
