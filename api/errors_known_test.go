@@ -35,7 +35,7 @@ var answeredElsewhere = map[string]string{
 	"notify.ErrRejected":              "the answer of an endpoint, kept in its delivery",
 	"notify.ErrRecipient":             "the answer of an endpoint, kept in its delivery",
 	"notify.ErrSkipped":               "the end of a delivery",
-	"reports.ErrNoShipment":           "of booking anew, which has no route",
+	"reports.ErrNoShipment":           "of booking again, which has no route",
 	"reports.ErrReportsWait":          "of erasure, which has no route",
 	"audit.ErrEnded":                  "of the log's own use",
 }

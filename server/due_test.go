@@ -64,7 +64,7 @@ func (s *stockedBackend) untilDue(t *testing.T, what string, is func(inspect.Due
 }
 
 // TestAnOutageOfTheCarrierIsExplained: the explanation and the status name the handler, its error and its
-// next try, nobody is advised to skip the booking, and after the outage the order goes its way.
+// next try, no advice is to skip the booking, and after the outage the order goes its way.
 func TestAnOutageOfTheCarrierIsExplained(t *testing.T) {
 	carrier := &brokenCarrier{}
 	carrier.down.Store(true)

@@ -61,15 +61,15 @@ func (b *Backend) assembleShipping() error {
 	return err
 }
 
-// BookAnew books a shipment in the place of one that the carrier has canceled, as
-// [shipping.Booker.BookAnew] describes, and returns its tracking number. A person must have decided so.
-func (b *Backend) BookAnew(ctx context.Context, id transitions.OrderID) (tracking string, err error) {
+// BookAgain books a shipment in the place of one that the carrier has canceled, as
+// [shipping.Booker.BookAgain] describes, and returns its tracking number. A person must have decided so.
+func (b *Backend) BookAgain(ctx context.Context, id transitions.OrderID) (tracking string, err error) {
 	key, err := b.Reports.Shipment(ctx, id)
 	if err != nil {
-		return "", fmt.Errorf("book shipment of order %s anew: %w", id, err)
+		return "", fmt.Errorf("book shipment of order %s again: %w", id, err)
 	}
 
-	return b.Booker.BookAnew(ctx, key, string(id))
+	return b.Booker.BookAgain(ctx, key, string(id))
 }
 
 // newCarrier returns the program's carrier, or the configured one. It returns nil if there is neither.

@@ -18,7 +18,7 @@ func (b *Backend) HandledTo(ctx context.Context) (time.Time, error) {
 	handled := time.Now()
 
 	inspector := b.StreamInspector()
-	// Only the first record after each checkpoint counts, and nobody asks who is alive.
+	// Only the first record after each checkpoint counts, and not which worker is alive.
 	inspector.Handlers, inspector.Count, inspector.Watch = nil, 1, time.Nanosecond
 
 	seen, err := inspector.Status(ctx)

@@ -15,11 +15,11 @@ import (
 // no other.
 func TestAWorkerRunsTheNamedParts(t *testing.T) {
 	checks := map[server.WorkerPart][]string{
-		server.PartActivities:    {"table", "activities", "tasks"},
-		server.PartStream:        {"table", "tasks", "stream", "stream lag"},
-		server.PartRequests:      {"table", "tasks", "requests queue"},
-		server.PartNotifications: {"table", "tasks"},
-		server.PartSweeps:        {"table", "tasks"},
+		server.PartActivities:    {"table", "disk", "activities", "tasks"},
+		server.PartStream:        {"table", "disk", "tasks", "stream", "stream lag"},
+		server.PartRequests:      {"table", "disk", "tasks", "requests queue"},
+		server.PartNotifications: {"table", "disk", "tasks"},
+		server.PartSweeps:        {"table", "disk", "tasks"},
 	}
 
 	for _, part := range server.WorkerParts() {

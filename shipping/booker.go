@@ -14,7 +14,7 @@ import (
 var ErrCanceled = errors.New("shipment canceled")
 
 // ErrCanceledByCarrier means that the carrier has canceled the shipment, and no call of [Booker.Cancel]
-// has. A person has to decide: cancel the order, or book anew ([Booker.BookAnew]).
+// has. A person has to decide: cancel the order, or book again ([Booker.BookAgain]).
 var ErrCanceledByCarrier = errors.New("the carrier has canceled the shipment, and nobody here has")
 
 // ErrRefused means that the carrier refuses the shipment for good: no repeat changes its answer, and a
@@ -40,7 +40,7 @@ type Config struct {
 	Claims *once.Claims
 	// Carrier is required.
 	Carrier Carrier
-	// Numbers makes [Booker.BookAnew] possible. Optional.
+	// Numbers makes [Booker.BookAgain] possible. Optional.
 	Numbers Numbers
 }
 
@@ -71,7 +71,7 @@ func New(cfg Config) (*Booker, error) {
 
 // Book books the shipment with the effect key and returns its tracking number. A repeat returns the
 // first tracking number. Book returns ErrCanceled, for good, if the shipment was canceled by Cancel, and
-// ErrCanceledByCarrier if the carrier says that it is canceled and nothing was booked anew. The latter is
+// ErrCanceledByCarrier if the carrier says that it is canceled and nothing was booked again. The latter is
 // not stored, so that a later call asks the carrier again. A call costs one read and one write. Callers at
 // the same moment may all ask the carrier, which books once per key.
 func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
@@ -219,10 +219,10 @@ func (b *Booker) Recover(ctx context.Context, key, orderID string) (booked bool,
 	return !stored.Canceled, nil
 }
 
-// Cancel stops the shipment with the effect key, and those that were booked anew under it, and reports
+// Cancel stops the shipment with the effect key, and those that were booked again under it, and reports
 // whether a parcel had left. If no booking is stored, Cancel first closes the claim: a later Book then
 // returns ErrCanceled without asking the carrier, and a Book that runs at the same time cancels its booking
-// when it ends. The order must have ended before: from then on nothing is booked anew.
+// when it ends. The order must have ended before: from then on nothing is booked again.
 func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) {
 	number, err := b.newest(ctx, key)
 	if err != nil {

@@ -364,7 +364,7 @@ func TestARecoveryStoresWhatTheCarrierKnows(t *testing.T) {
 	}
 	recovered(canceled, false)
 
-	// Nobody here has canceled it, so the recovery has stored nothing.
+	// It was not canceled here, so the recovery has stored nothing.
 	if _, err := canceled.Book(t.Context(), key, "o-1"); !errors.Is(err, shipping.ErrCanceledByCarrier) {
 		t.Errorf("a booking after the recovery of a canceled shipment: %v", err)
 	}

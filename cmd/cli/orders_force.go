@@ -3,14 +3,28 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"ratchet/internal/worker"
+	"ratchet/operate/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
+
+// handlersTime is how long a command waits for handlers that have not acted yet.
+const handlersTime = 2 * time.Second
+
+// isYoung reports whether effects are due and none of them has failed.
+func isYoung(due []inspect.Due) bool {
+	failed := func(d inspect.Due) bool { return d.Error != "" || d.Attempts > 0 || !d.PausedAt.IsZero() || d.Report != "" }
+
+	return len(due) > 0 && !slices.ContainsFunc(due, failed)
+}
 
 // forceFlag adds the flag that lets an event skip effects. The returned function refuses the event if it
 // would skip an effect that is due and the flag is not set.
@@ -27,6 +41,11 @@ func forceFlag(c *cobra.Command, cause func() transitions.Cause) func(context.Co
 		}
 
 		due, err := b.DueBefore(ctx, id, event)
+		// A handler that has not acted yet usually does so at once.
+		for end := time.Now().Add(handlersTime); err == nil && isYoung(due) && time.Now().Before(end) && worker.Wait(ctx, handlersTime/20); {
+			due, err = b.DueBefore(ctx, id, event)
+		}
+
 		if err != nil {
 			return fmt.Errorf("it is not known which effects %s would skip: %w (--force with a reason asks for it all the same)", event, err)
 		}

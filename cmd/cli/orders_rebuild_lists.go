@@ -25,7 +25,7 @@ Workers with order-lists do the same by themselves while the lists are not ready
 Exit status: 0 done; 1 failed, or orders cannot be read; 2 bad input.`
 
 func ordersRebuildLists(s *settings) *cobra.Command {
-	c := &cobra.Command{Use: "rebuild-lists", Short: "Correct the lists of orders", Args: cobra.NoArgs, Long: rebuildListsHelp}
+	c := &cobra.Command{Use: "rebuild-lists", Short: "Correct the lists of orders", Args: cobra.NoArgs, Long: rebuildListsHelp, Example: "  ratchet orders rebuild-lists"}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			if b.Lists == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func shipmentsCommand(s *settings) *cobra.Command {
-	return group("shipments", "Show what the carrier has reported, and book anew", shipmentsReports(s), shipmentsBookAnew(s))
+	return group("shipments", "Show what the carrier has reported, and book again", shipmentsReports(s), shipmentsBookAgain(s))
 }
 
 func shipmentsReports(s *settings) *cobra.Command {

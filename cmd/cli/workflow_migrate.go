@@ -83,6 +83,7 @@ func migrateCommand(s *settings) *cobra.Command {
 			if report.MigrationPlan, err = run.plan(c.Context()); err != nil {
 				return err
 			}
+			report.Unmapped = report.MigrationPlan.Unmapped
 
 			if !s.json {
 				fmt.Fprint(c.OutOrStdout(), diagram.MigrationPlan(report.MigrationPlan))

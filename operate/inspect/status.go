@@ -240,7 +240,7 @@ func (l *statusLook) stream(ctx context.Context) []SystemProblem {
 		})
 	}
 
-	// What waits for a handler is told with its error.
+	// What waits for a handler is shown with its error.
 	shards := found
 	shards.Handlers = nil
 

@@ -174,7 +174,7 @@ func TestAnswersAreClassified(t *testing.T) {
 			t.Errorf("%d %s: %v", row.status, row.body, err)
 		}
 
-		// Whoever answers without the carrier's code does not know its shipments.
+		// An answer without the carrier's code says nothing about its shipments.
 		if _, err := c.Get(t.Context(), key); errors.Is(err, shipping.ErrUnknownShipment) != (row.status == 404 && row.body != "") {
 			t.Errorf("%d %s, to a question: %v", row.status, row.body, err)
 		}

@@ -19,11 +19,11 @@ import (
 // ErrNoShipment means that the order is not in a state in which a shipment may be booked.
 var ErrNoShipment = errors.New("the order is not to be shipped")
 
-// toShip are the states in which a shipment may be booked anew. An order on hold is released first.
+// toShip are the states in which a shipment may be booked again. An order on hold is released first.
 var toShip = []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}
 
 // Newest returns the number of the newest shipment of the effect key: 1, and one more for each time that
-// it was booked anew. A Receiver is a shipping.Numbers.
+// it was booked again. A Receiver is a shipping.Numbers.
 func (d *Receiver) Newest(ctx context.Context, key string) (int, error) {
 	row, err := d.get(ctx, numberKey(key))
 
@@ -31,7 +31,7 @@ func (d *Receiver) Newest(ctx context.Context, key string) (int, error) {
 }
 
 // Advance makes number the newest shipment of the effect key, as shipping.Numbers describes. The write is
-// conditional on the order's state: once the order has left it, nothing is booked anew, and whoever reads
+// conditional on the order's state: once the order has left it, nothing is booked again, and a caller who reads
 // the number afterwards finds every shipment. It returns ErrNoShipment if the order is not to be shipped.
 func (d *Receiver) Advance(ctx context.Context, key string, number int) error {
 	id, _, _ := strings.Cut(key, "/")
@@ -130,7 +130,7 @@ func (d *Receiver) carrierCanceled(ctx context.Context, order *transitions.Order
 	switch {
 	case slices.Contains(toShip, order.State):
 		rule.reason += "book another one, or cancel the order (" + cancel + ")"
-		rule.command = fmt.Sprintf("ratchet shipments book-anew %s --reason TEXT", order.ID)
+		rule.command = fmt.Sprintf("ratchet shipments book-again %s --reason TEXT", order.ID)
 	case order.State == workflow.PaidOnHold:
 		rule.reason += "release it and book another shipment, or cancel it (" + cancel + ")"
 		rule.command = fmt.Sprintf("ratchet orders apply %s %s", order.ID, workflow.Release)

@@ -55,8 +55,8 @@ func TestACarrierCancelsAShipmentByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, err := booker.BookAnew(t.Context(), firstShipment, "o-1"); !errors.Is(err, shipping.ErrNotCanceled) {
-		t.Errorf("booked anew beside a booking: %v", err)
+	if _, err := booker.BookAgain(t.Context(), firstShipment, "o-1"); !errors.Is(err, shipping.ErrNotCanceled) {
+		t.Errorf("booked again beside a booking: %v", err)
 	}
 
 	for _, shipment := range []string{firstShipment, firstShipment + "/2"} {
@@ -73,7 +73,7 @@ func TestACarrierCancelsAShipmentByItself(t *testing.T) {
 		var got []string
 		for range 3 {
 			group.Go(func() {
-				tracking, err := booker.BookAnew(t.Context(), firstShipment, "o-1")
+				tracking, err := booker.BookAgain(t.Context(), firstShipment, "o-1")
 				if err != nil && !errors.Is(err, shipping.ErrNotCanceled) {
 					t.Error(err)
 				}
@@ -112,8 +112,8 @@ func TestACarrierCancelsAShipmentByItself(t *testing.T) {
 		t.Errorf("the third shipment after the order was canceled: %+v, %v", shipment, err)
 	}
 
-	if _, err := booker.BookAnew(t.Context(), firstShipment, "o-1"); !errors.Is(err, reports.ErrNoShipment) {
-		t.Errorf("booked anew for a canceled order: %v", err)
+	if _, err := booker.BookAgain(t.Context(), firstShipment, "o-1"); !errors.Is(err, reports.ErrNoShipment) {
+		t.Errorf("booked again for a canceled order: %v", err)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestAnOrderThatIsNotToBeShippedGetsNoOtherShipment(t *testing.T) {
 		}
 		o.move("o-1", event)
 
-		if _, err := booker.BookAnew(t.Context(), firstShipment, "o-1"); !errors.Is(err, reports.ErrNoShipment) {
+		if _, err := booker.BookAgain(t.Context(), firstShipment, "o-1"); !errors.Is(err, reports.ErrNoShipment) {
 			t.Errorf("after %s: %v", event, err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestACrashAfterTheNumberWasTaken(t *testing.T) {
 		t.Errorf("taken twice: %v", err)
 	}
 
-	if _, err := booker.BookAnew(t.Context(), firstShipment, "o-1"); err != nil {
+	if _, err := booker.BookAgain(t.Context(), firstShipment, "o-1"); err != nil {
 		t.Fatal(err)
 	}
 
@@ -156,7 +156,7 @@ func TestACrashAfterTheNumberWasTaken(t *testing.T) {
 		t.Error(number, err)
 	}
 
-	// A redriven record of the payment gets the shipment that was booked anew.
+	// A redriven record of the payment gets the shipment that was booked again.
 	if tracking, err := booker.Book(t.Context(), firstShipment, "o-1"); err != nil || tracking == "" {
 		t.Error(tracking, err)
 	}

@@ -68,7 +68,7 @@ func (r *Reactions) canceledByCarrier(ctx context.Context, c change, canceled er
 
 	id := c.New.ID
 
-	return streams.Permanent(fmt.Errorf("%w: `ratchet shipments book-anew %s --reason TEXT` books another shipment, `ratchet orders apply %s %s` cancels the order", canceled, id, id, workflow.Cancel))
+	return streams.Permanent(fmt.Errorf("%w: `ratchet shipments book-again %s --reason TEXT` books another shipment, `ratchet orders apply %s %s` cancels the order", canceled, id, id, workflow.Cancel))
 }
 
 // recoverFor is the age of a transition up to which recoverShipment looks for the booking of an

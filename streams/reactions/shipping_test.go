@@ -270,7 +270,7 @@ func TestACarriersCancellationIsForAPerson(t *testing.T) {
 			continue
 		}
 
-		for _, way := range []string{"the carrier has canceled", "ratchet shipments book-anew o-1", "ratchet orders apply o-1 cancel"} {
+		for _, way := range []string{"the carrier has canceled", "ratchet shipments book-again o-1", "ratchet orders apply o-1 cancel"} {
 			if !strings.Contains(err.Error(), way) {
 				t.Errorf("%v does not name %q", err, way)
 			}

@@ -3,7 +3,7 @@ package check
 import "slices"
 
 // findBusyLoop reports the nearest loop that an execution goes round at once and again and again, as long as
-// nobody moves the order: no state of it waits, no error is needed, and the data decides the same way each time.
+// nothing moves the order: no state of it waits, no error is needed, and the data decides the same way each time.
 // It ends with States.Runtime when the history is full.
 func (x *explorer) findBusyLoop() {
 	next := make([][]edge, len(x.visits))

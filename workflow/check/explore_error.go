@@ -130,7 +130,7 @@ func (x *explorer) raise(s *aslState, err string, cause *value, p point, w way) 
 
 	for j, k := range s.catch {
 		if matches(k.errors, err) {
-			// Errors whose names nobody reads lead to the same place.
+			// Errors whose names are not read lead to the same place.
 			h := handled{s, j, cause.key, p, w.failure, w.chance}
 			if x.live.names || !x.handled[h] {
 				x.catch(s, k, err, cause, p, w)

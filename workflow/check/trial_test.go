@@ -16,7 +16,7 @@ import (
 
 var (
 	flagAccepted = flag.Int("accepted", 500, "machines that the check accepts and the trial runs")
-	flagRefused  = flag.Int("refused", 50, "machines that the check refuses and the trial lets fail")
+	flagRefused  = flag.Int("refused", 0, "machines that the check refuses and the trial lets fail")
 	flagSeed     = flag.Uint64("trial-seed", 1, "seed of the trial's first machine")
 )
 

@@ -74,7 +74,7 @@ type world struct {
 	looping        bool
 }
 
-// maxCalls is the number of calls after which an execution counts as going round for ever.
+// maxCalls is the number of calls after which an execution counts as going round without an end.
 const maxCalls = 120
 
 func (w *world) move(event string, assigned bool, id int) bool {
@@ -108,7 +108,7 @@ func (w *world) others(at string) {
 			}
 		}
 
-		// With hints, nobody else moves the order.
+		// With hints, no other caller moves the order.
 		if len(hinted) == 0 && (w.hints != nil || w.random.IntN(3) > 0) || len(hinted) > 0 && w.random.IntN(3) == 0 {
 			return
 		}
@@ -335,7 +335,7 @@ func (l *lab) machine(asl string) (arn string, err error) {
 	return *m.StateMachineArn, nil
 }
 
-// run runs an execution to its end, or until it goes round for ever.
+// run runs an execution to its end, or until it goes round without an end.
 func (l *lab) run(arn string, w *world) ran {
 	l.n++
 	name := fmt.Sprint("x", l.n)

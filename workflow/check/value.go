@@ -338,7 +338,7 @@ func (v *value) keep(paths [][]string) *value {
 		read := below(step)
 		switch {
 		case v.kind == list:
-		// Nobody reads the member.
+		// The member is not read.
 		case len(read) == 0:
 			continue
 		default:

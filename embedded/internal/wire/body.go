@@ -48,9 +48,12 @@ func newArrivals(most int) *arrivals {
 
 // arrival is a body that is arriving and has more than freeBody bytes of memory.
 type arrival struct {
-	since time.Time // when its first byte beyond freeBody got memory
+	began time.Time // when its first byte beyond freeBody got memory
+	since time.Time // the same, or when it last got memory that it had to wait for
 	bytes int       // that have arrived
 	held  int       // of memory
+	// waiting: for memory. How fast its client sends is not known then.
+	waiting bool
 	// end ends its Read. It is called at most once, without waiting.
 	end   func()
 	ended bool
@@ -91,17 +94,18 @@ func (a *arrivals) tryGrow(b *arrival, by int) (<-chan struct{}, error) {
 	case b.ended:
 		return nil, errSlow
 	case a.used+by > a.max:
+		b.waiting = true
 		a.endSlowest(b, now)
-		// The body did not get on while it waited, and this is not its fault.
-		b.since = now.Add(-min(now.Sub(b.since), slowAfter))
 
-		if a.used+by > a.max {
-			return a.changed, nil
-		}
+		return a.changed, nil
+	}
+
+	if b.waiting {
+		b.waiting, b.since = false, now // that it did not get on while it waited was not its fault
 	}
 
 	if b.held == 0 {
-		b.since = now
+		b.began, b.since = now, now
 		a.bodies[b] = struct{}{}
 	}
 	b.held += by
@@ -110,21 +114,39 @@ func (a *arrivals) tryGrow(b *arrival, by int) (<-chan struct{}, error) {
 	return nil, nil
 }
 
-// endSlowest ends the slowest body of those that are too slow, if there is one beside b. a.mu must be held.
+// endSlowest ends the slowest body of those that are too slow, if there is one beside b. If all of them wait for
+// memory, it ends the one that began first. a.mu must be held.
 func (a *arrivals) endSlowest(b *arrival, now time.Time) {
-	var slowest *arrival
+	var slowest, oldest *arrival
 
-	slowestRate := float64(leastRate)
+	slowestRate, allWait := float64(leastRate), true
 
 	for other := range a.bodies {
+		if other == b || other.ended {
+			continue
+		}
+
+		if other.waiting {
+			if oldest == nil || other.began.Before(oldest.began) {
+				oldest = other
+			}
+
+			continue
+		}
+		allWait = false
+
 		age := now.Sub(other.since)
-		if other == b || other.ended || age < slowAfter {
+		if age < slowAfter {
 			continue
 		}
 
 		if rate := float64(other.bytes-freeBody) / age.Seconds(); rate < slowestRate {
 			slowest, slowestRate = other, rate
 		}
+	}
+
+	if slowest == nil && allWait && oldest != nil && now.Sub(oldest.began) >= slowAfter {
+		slowest = oldest
 	}
 
 	if slowest == nil {
@@ -239,7 +261,7 @@ func (a *arrivals) fill(b *arrival, src io.Reader, announced, most int, before f
 		case errors.Is(err, io.EOF) && len(body) < announced:
 			return nil, io.ErrUnexpectedEOF
 		case errors.Is(err, io.EOF):
-			return body, nil
+			end = len(body)
 		case err != nil:
 			return nil, err
 		}

@@ -9,9 +9,9 @@ import (
 	"ratchet/transitions"
 )
 
-func shipmentsBookAnew(s *settings) *cobra.Command {
+func shipmentsBookAgain(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "book-anew ORDER", Short: "Book another shipment in the place of one that the carrier has canceled", Args: cobra.ExactArgs(1),
+		Use: "book-again ORDER", Short: "Book another shipment in the place of one that the carrier has canceled", Args: cobra.ExactArgs(1),
 		Long: `Books another shipment for a paid order whose shipment the carrier has canceled, under the key of the
 first one and a number (.../shipping/2). A carrier that can be asked must say that the shipment is canceled;
 another one is asked to cancel it. An order on hold is released first. A repeat of a call whose answer was
@@ -20,7 +20,7 @@ the dead letter when it is redriven.
 
 Exit status: 0 booked, 3 the carrier has not canceled the shipment, or the order is not to be shipped, 4 no
 such order.`,
-		Example: "  ratchet shipments book-anew o-1 --reason 'the address is right, the carrier has corrected its data'",
+		Example: "  ratchet shipments book-again o-1 --reason 'the address is right, the carrier has corrected its data'",
 	}
 	reason := c.Flags().String("reason", "", "why, for the audit; required")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -29,7 +29,7 @@ such order.`,
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			tracking, err := b.BookAnew(c.Context(), transitions.OrderID(args[0]))
+			tracking, err := b.BookAgain(c.Context(), transitions.OrderID(args[0]))
 			if err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ such order.`,
 				return printJSON(c.OutOrStdout(), map[string]string{"orderId": args[0], "tracking": tracking})
 			}
 
-			_, err = fmt.Fprintf(c.OutOrStdout(), "order %s: booked anew, tracking number %s\n", args[0], tracking)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "order %s: booked again, tracking number %s\n", args[0], tracking)
 
 			return err
 		})

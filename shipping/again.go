@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Errors of [Booker.BookAnew].
+// Errors of [Booker.BookAgain].
 var (
 	// ErrNotCanceled means that the carrier does not say that the shipment is canceled, so no other one
 	// may take its place.
@@ -17,7 +17,7 @@ var (
 	ErrNumberTaken = errors.New("the shipment's number is taken")
 )
 
-// Numbers stores how often a shipment was booked anew.
+// Numbers stores how often a shipment was booked again.
 type Numbers interface {
 	// Newest returns the number of the newest shipment of the effect key, at least 1.
 	Newest(ctx context.Context, key string) (int, error)
@@ -27,7 +27,7 @@ type Numbers interface {
 }
 
 // Numbered returns the key of the shipment with the number: the effect key itself for 1, with the number
-// as a last part for those that were booked anew.
+// as a last part for those that were booked again.
 func Numbered(key string, number int) string {
 	if number <= 1 {
 		return key
@@ -61,25 +61,25 @@ func (b *Booker) newest(ctx context.Context, key string) (int, error) {
 	return b.cfg.Numbers.Newest(ctx, key)
 }
 
-// BookAnew books another shipment in the place of one that the carrier has canceled, under the effect key
+// BookAgain books another shipment in the place of one that the carrier has canceled, under the effect key
 // and the next number, and returns its tracking number. A carrier that can be asked must say that the
 // shipment is canceled, else the answer is ErrNotCanceled. Another carrier is asked to cancel it, which
-// closes its key. If an earlier call has taken the number and has not booked, BookAnew books under that
+// closes its key. If an earlier call has taken the number and has not booked, BookAgain books under that
 // number. It returns ErrCanceled if the order's shipment was canceled by [Booker.Cancel].
-func (b *Booker) BookAnew(ctx context.Context, key, orderID string) (tracking string, err error) {
+func (b *Booker) BookAgain(ctx context.Context, key, orderID string) (tracking string, err error) {
 	if b.cfg.Numbers == nil {
-		return "", errors.New("shipping: Config.Numbers: must be set to book anew")
+		return "", errors.New("shipping: Config.Numbers: must be set to book again")
 	}
 
-	tracking, err = b.bookAnew(ctx, key, orderID)
+	tracking, err = b.bookAgain(ctx, key, orderID)
 	if err != nil {
-		err = fmt.Errorf("book shipment of order %s anew: %w", orderID, err)
+		err = fmt.Errorf("book shipment of order %s again: %w", orderID, err)
 	}
 
 	return tracking, err
 }
 
-func (b *Booker) bookAnew(ctx context.Context, key, orderID string) (tracking string, err error) {
+func (b *Booker) bookAgain(ctx context.Context, key, orderID string) (tracking string, err error) {
 	number, err := b.cfg.Numbers.Newest(ctx, key)
 	if err != nil {
 		return "", err
