@@ -62,9 +62,10 @@ type Config struct {
 	Handlers []streams.Handler
 	// Around has the sources of an order's explanation beside its transitions. A nil source is left out.
 	Around inspect.Around
-	// DueBefore returns the effects that are due and that the order would skip if the event moved it now.
+	// DueBefore returns the effects that are due and that the order would skip if the event moved it now,
+	// and none for an order that has made the request already.
 	// Nil: requests with refuseSkipped are refused.
-	DueBefore func(context.Context, transitions.OrderID, workflow.Event) ([]inspect.Due, error)
+	DueBefore func(ctx context.Context, id transitions.OrderID, event workflow.Event, made func(*transitions.Order) bool) ([]inspect.Due, error)
 	// Replay delivers changes of an order to handlers again. If it is nil, the route answers 404.
 	Replay func(context.Context, Replay) (replay.RebuildCount, error)
 	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.

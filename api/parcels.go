@@ -26,7 +26,7 @@ func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*a
 	}
 
 	// With its last parcel the order is shipped.
-	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, p.OrderID, workflow.Ship); err != nil {
+	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, p.OrderID, workflow.Ship, p.MadeBy); err != nil {
 		return nil, err
 	}
 

@@ -177,7 +177,7 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 			withField("header", idempotencyKey, "must not be a key of executions, such as payment/paid")
 	}
 
-	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, r.OrderID, r.Event); err != nil {
+	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, r.OrderID, r.Event, r.MadeBy); err != nil {
 		return nil, err
 	}
 
@@ -195,7 +195,7 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 
 // refuseSkipped refuses an event that skips an effect which is due, if the request asks for that. Without
 // it nothing is read.
-func (s *service) refuseSkipped(ctx context.Context, c caller, wanted bool, id transitions.OrderID, event workflow.Event) error {
+func (s *service) refuseSkipped(ctx context.Context, c caller, wanted bool, id transitions.OrderID, event workflow.Event, made func(*transitions.Order) bool) error {
 	switch {
 	case !wanted:
 		return nil
@@ -203,7 +203,7 @@ func (s *service) refuseSkipped(ctx context.Context, c caller, wanted bool, id t
 		return newProblem(http.StatusUnprocessableEntity, "invalid_request", "This server cannot look at the effects of an order.")
 	}
 
-	due, err := s.cfg.DueBefore(ctx, id, event)
+	due, err := s.cfg.DueBefore(ctx, id, event, made)
 	if err != nil || len(due) == 0 {
 		return err
 	}

@@ -52,8 +52,9 @@ func (b *Backend) shipmentDue(ctx context.Context, order *transitions.Order) (bo
 }
 
 // DueBefore returns the effects that are due and that the order would skip if the event moved it now. For
-// an event that can skip none it reads nothing.
-func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event workflow.Event) ([]inspect.Due, error) {
+// an event that can skip none it reads nothing. made reports whether the order has had the request already:
+// its repeat skips nothing.
+func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event workflow.Event, made func(*transitions.Order) bool) ([]inspect.Due, error) {
 	if !slices.ContainsFunc(b.Orders.Definition().Groups(event), func(g workflow.Group) bool { return inspect.CanSkip(g.To) }) {
 		return nil, nil
 	}
@@ -69,7 +70,7 @@ func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event w
 	}
 
 	i := slices.IndexFunc(e.Options, func(o inspect.Option) bool { return o.Event == event && o.Legal })
-	if i < 0 || !inspect.CanSkip(e.Options[i].To) {
+	if i < 0 || !inspect.CanSkip(e.Options[i].To) || made(e.Order) {
 		return nil, nil
 	}
 

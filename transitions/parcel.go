@@ -74,6 +74,9 @@ func (p Parcel) Validate() error {
 	return p.Cause.validateOf(p.OrderID)
 }
 
+// MadeBy reports whether the order has sent the parcel.
+func (p Parcel) MadeBy(o *Order) bool { return o.HasParcel(p.ID) }
+
 // request returns the request id of the transition that the parcel makes.
 func (p Parcel) request() RequestID { return RequestID(parcelKeys + p.ID) }
 

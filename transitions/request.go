@@ -2,6 +2,7 @@ package transitions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ratchet/workflow"
@@ -136,6 +137,15 @@ func (r Request) Validate() error {
 	}
 
 	return r.Cause.validateOf(r.OrderID)
+}
+
+// MadeBy reports whether the order shows that the request was made, or has moved past its transitionId.
+func (r Request) MadeBy(o *Order) bool {
+	if r.TransitionID != 0 && r.TransitionID <= o.TransitionID {
+		return true
+	}
+
+	return r.RequestID != "" && slices.ContainsFunc(o.Recent(), func(t Transition) bool { return t.IsBy(r.RequestID) })
 }
 
 // maxRequestValues is how many bytes the values of a request have. They are part of the 2 MB of values that

@@ -86,7 +86,7 @@ var acts = map[string]act{
 	"payments recover":        {},
 	"payments refund":         {args: 2},
 	"payments void":           {args: 1},
-	"shipments book-again":     {args: 1},
+	"shipments book-again":    {args: 1},
 	"shipments reports done":  {args: 1},
 	"streams pause":           {args: 1},
 	"streams rebuild":         {flags: []string{"handler", "order", "since"}},

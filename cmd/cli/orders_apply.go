@@ -76,7 +76,7 @@ func ordersApply(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			if err := checkSkipped(c.Context(), b, r.OrderID, r.Event); err != nil {
+			if err := checkSkipped(c.Context(), b, r.OrderID, r.Event, r.MadeBy); err != nil {
 				return err
 			}
 

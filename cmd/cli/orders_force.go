@@ -21,17 +21,19 @@ const handlersTime = 2 * time.Second
 
 // isYoung reports whether effects are due and none of them has failed.
 func isYoung(due []inspect.Due) bool {
-	failed := func(d inspect.Due) bool { return d.Error != "" || d.Attempts > 0 || !d.PausedAt.IsZero() || d.Report != "" }
+	failed := func(d inspect.Due) bool {
+		return d.Error != "" || d.Attempts > 0 || !d.PausedAt.IsZero() || d.Report != ""
+	}
 
 	return len(due) > 0 && !slices.ContainsFunc(due, failed)
 }
 
 // forceFlag adds the flag that lets an event skip effects. The returned function refuses the event if it
 // would skip an effect that is due and the flag is not set.
-func forceFlag(c *cobra.Command, cause func() transitions.Cause) func(context.Context, *server.Backend, transitions.OrderID, workflow.Event) error {
+func forceFlag(c *cobra.Command, cause func() transitions.Cause) func(context.Context, *server.Backend, transitions.OrderID, workflow.Event, func(*transitions.Order) bool) error {
 	force := c.Flags().Bool("force", false, "also if the event skips an effect that is due; wants --reason or --reason-text")
 
-	return func(ctx context.Context, b *server.Backend, id transitions.OrderID, event workflow.Event) error {
+	return func(ctx context.Context, b *server.Backend, id transitions.OrderID, event workflow.Event, made func(*transitions.Order) bool) error {
 		if why := cause(); *force && why.Code == "" && why.Text == "" {
 			return usageError("force: say why with --reason or --reason-text")
 		}
@@ -40,10 +42,10 @@ func forceFlag(c *cobra.Command, cause func() transitions.Cause) func(context.Co
 			return nil
 		}
 
-		due, err := b.DueBefore(ctx, id, event)
+		due, err := b.DueBefore(ctx, id, event, made)
 		// A handler that has not acted yet usually does so at once.
 		for end := time.Now().Add(handlersTime); err == nil && isYoung(due) && time.Now().Before(end) && worker.Wait(ctx, handlersTime/20); {
-			due, err = b.DueBefore(ctx, id, event)
+			due, err = b.DueBefore(ctx, id, event, made)
 		}
 
 		if err != nil {

@@ -39,7 +39,7 @@ func ordersShip(s *settings) *cobra.Command {
 
 		return s.with(c.Context(), func(b *server.Backend) error {
 			// With its last parcel the order is shipped.
-			if err := checkSkipped(c.Context(), b, p.OrderID, workflow.Ship); err != nil {
+			if err := checkSkipped(c.Context(), b, p.OrderID, workflow.Ship, p.MadeBy); err != nil {
 				return err
 			}
 

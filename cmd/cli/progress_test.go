@@ -195,7 +195,7 @@ var longCommands = map[string]struct{ args, progress string }{
 	"restore":              {"BACKUP --data NEW", `\d\.\d MB of \d\.\d MB restored`},
 	"status":               {"", `asking what runs`},
 	"streams lag":          {"--watch 1ms", `looking for signs of life`},
-	"orders rebuild-lists": {"", `\d orders compared`},
+	"orders rebuild-lists": {"--order-lists", `\d orders compared`},
 	"streams rebuild":      {"--dry-run", `\d orders read, \d+ changes? queued`},
 	"streams replay":       {"--since 1h --dry-run", `reading the stream`},
 	"streams status":       {"--watch 1ms", `looking for signs of life`},
