@@ -80,6 +80,7 @@ func TestSlowUnsignedBodiesGiveWay(t *testing.T) {
 	}
 
 	enter("bank", "bank")
+
 	for i := range 4 {
 		enter("evil", fmt.Sprint("evil ", i))
 	}

@@ -25,7 +25,7 @@ const (
 	IdentityHeader = "X-Ratchet-Identity"
 	// TokenHeader has the token of the data directory. Requests for operations that AWS does not have
 	// need it.
-	TokenHeader = "X-Ratchet-Token" //nolint:gosec // a name and no secret
+	TokenHeader = "X-Ratchet-Token"
 )
 
 // Files of a data directory.

@@ -106,6 +106,7 @@ func TestTheIdentityStays(t *testing.T) {
 		}
 
 		backup.Reset()
+
 		if _, err := e.Backup(t.Context(), &backup); err != nil {
 			t.Fatal(err)
 		}

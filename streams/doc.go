@@ -1,4 +1,4 @@
-// package streams has what handlers of DynamoDB Streams hold: [Record], [Handler], [Retry], [Events] and
+// Package streams has what handlers of DynamoDB Streams hold: [Record], [Handler], [Retry], [Events] and
 // the errors that steer retries. It is for Go what the Kinesis Client Library with its DynamoDB Streams
 // adapter is for Java. The package does not interpret the items.
 //

@@ -92,7 +92,7 @@ func replayStream(c *cobra.Command, s *settings, flags redelivery, b *server.Bac
 		Again:      flags.token(),
 		DryRun:     *flags.dryRun,
 		MaxWaiting: *flags.maxWaiting,
-		Progress: func(count replay.ReplayCount) {
+		Progress: func(count replay.Count) {
 			s.progress.print("%s read, %d selected%s", plural.Of(count.Read, "change"), count.Selected, ifWaiting(count.Waiting))
 		},
 	}
@@ -125,12 +125,12 @@ func ofOrder(order string) func(streams.Record) bool {
 
 // printedReplay is the result as it is printed as JSON.
 type printedReplay struct {
-	replay.ReplayCount
+	replay.Count
 	DryRun bool   `json:"dryRun"`
 	Again  string `json:"again,omitempty"`
 }
 
-func printReplay(out io.Writer, flags redelivery, count replay.ReplayCount, since time.Time) {
+func printReplay(out io.Writer, flags redelivery, count replay.Count, since time.Time) {
 	fmt.Fprintf(out, "%s of %s read, %d selected\n", plural.Of(count.Read, "change"), plural.Of(count.Shards, "shard"), count.Selected)
 
 	for _, handler := range slices.Sorted(maps.Keys(count.Queued)) {

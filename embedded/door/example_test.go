@@ -14,7 +14,7 @@ func Example() {
 	defer server.Close()
 
 	for _, host := range []string{"localhost", "orders.example.com", "evil.example"} {
-		request, err := http.NewRequest(http.MethodGet, server.URL, http.NoBody) //nolint:noctx // an example
+		request, err := http.NewRequest(http.MethodGet, server.URL, http.NoBody)
 		if err != nil {
 			panic(err)
 		}

@@ -5,8 +5,11 @@ package worker
 // take virtual time.
 type CallLock chan struct{}
 
+// NewCallLock returns a lock that is free.
 func NewCallLock() CallLock { return make(CallLock, 1) }
 
+// Lock waits until the lock is free, and takes it.
 func (l CallLock) Lock() { l <- struct{}{} }
 
+// Unlock gives the lock back.
 func (l CallLock) Unlock() { <-l }

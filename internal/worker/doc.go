@@ -1,4 +1,4 @@
-// package worker is the kernel that the runtimes (activities, streams, queues) share.
+// Package worker is the kernel that the runtimes (activities, streams, queues) share.
 //
 //   - [Call] and [CatchPanic] turn the panic of a callback into a [PanicError].
 //   - [Drain] stops a runtime in phases: polls end, handlers finish, contexts are

@@ -127,6 +127,7 @@ func (e *Executions) listFailed(ctx context.Context, machine string, status type
 
 	for {
 		var page *sfn.ListExecutionsOutput
+
 		err := worker.Retry(ctx, describeBackoff, describeTries, func() (err error) {
 			page, err = e.cfg.SFN.ListExecutions(ctx, in)
 			if err != nil && !dynamo.Retryable(err) {

@@ -179,6 +179,7 @@ func TestTheMarkKeepsWhatHasNoOrder(t *testing.T) {
 	}
 
 	embeddedtest.Create(t, e.db, transitions.OrdersTable("gate"))
+
 	if _, err := e.Redrive(t.Context(), "o-1"); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func ExampleProxies_Handler() {
 
 	handler := proxies.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { fmt.Println(r.RemoteAddr) }))
 
-	request := httptest.NewRequest(http.MethodGet, "/", http.NoBody) //nolint:noctx // an example
+	request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	request.RemoteAddr = "10.0.0.7:4711"
 	request.Header.Set("X-Forwarded-For", "forged, 192.0.2.1")
 	handler.ServeHTTP(httptest.NewRecorder(), request)

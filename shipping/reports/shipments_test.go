@@ -87,6 +87,7 @@ func TestACarrierCancelsAShipmentByItself(t *testing.T) {
 		group.Wait()
 
 		slices.Sort(got)
+
 		if got = slices.Compact(slices.DeleteFunc(got, func(s string) bool { return s == "" })); len(got) != 1 {
 			t.Fatalf("booked %q", got)
 		}
@@ -104,6 +105,7 @@ func TestACarrierCancelsAShipmentByItself(t *testing.T) {
 
 	// The end of the order cancels every one of them.
 	o.move("o-1", workflow.Cancel)
+
 	if left, err := booker.Cancel(t.Context(), firstShipment); err != nil || left {
 		t.Error(left, err)
 	}

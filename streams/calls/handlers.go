@@ -66,6 +66,7 @@ func Check(owner string, handlers []streams.Handler) []error {
 	return faults
 }
 
+// WithDefaults returns the handlers with the defaults of what they leave out.
 func WithDefaults(handlers []streams.Handler, retry streams.Retry, timeout time.Duration) []streams.Handler {
 	out := make([]streams.Handler, len(handlers))
 	for i, h := range handlers {

@@ -28,6 +28,7 @@ type Letters struct {
 	Check *ddbtypes.ConditionCheck // of the worker that redrives a dead letter; nil for others
 }
 
+// Rows returns the table with the rows of dead letters.
 func (d Letters) Rows() *Table {
 	return &Table{API: d.DynamoDB, Table: d.Table, Group: d.Group, Clock: d.Clock}
 }

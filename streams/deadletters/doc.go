@@ -1,4 +1,4 @@
-// package deadletters keeps the records that a handler gave up on, for 21 days. [Letters] lists, reads,
+// Package deadletters keeps the records that a handler gave up on, for 21 days. [Letters] lists, reads,
 // redrives, rewrites and deletes them; [Table] is what workers store them with. Records that do not fit into
 // a row are stored in parts.
 //

@@ -20,6 +20,7 @@ func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(store.Source), dynamo.TextKey(store.ID))
 }
 
+// Table has the rows of dead letters.
 type Table struct {
 	API   store.API
 	Table string
@@ -32,6 +33,7 @@ func (t *Table) Source(handler string) string {
 	return deadLetterSourcePrefix + store.GroupKey(t.Group, handler)
 }
 
+// Key is the key of the row of a dead letter.
 func (t *Table) Key(handler, id string) dynamo.Item {
 	return store.RowKey(t.Source(handler), id)
 }

@@ -56,6 +56,7 @@ type Liveness struct {
 	open  atomic.Int32 // heartbeats under way
 }
 
+// NewLiveness returns a Liveness that has observed no one yet.
 func NewLiveness(table *leases.Table, owner string, duration time.Duration, onFault func(error)) *Liveness {
 	return &Liveness{
 		Term:    Term{Duration: duration, began: time.Now()},

@@ -10,6 +10,7 @@ import (
 // The times are by this worker's clock.
 type Workers map[string]*Worker
 
+// Worker is a worker as its row shows it.
 type Worker struct {
 	leases.WorkerRow
 	UnchangedSince time.Time // the end of the read that first showed the row's counter

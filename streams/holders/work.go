@@ -157,6 +157,7 @@ func (w *Work) WriteProgress(ctx context.Context) error {
 	return err
 }
 
+// IsStored reports whether what was done is stored in the lease.
 func (w *Work) IsStored(p leases.Progress) bool { return p == *w.stored.Load() }
 
 // giveBack makes the last write of the lease. It reports false if the lease is lost, or if the write

@@ -333,6 +333,7 @@ func (s *Scheduler) storeDeadLetter(shard *Shard, h *streams.Handler, d *deliver
 	return nil
 }
 
+// NoteDeadLetter notes that a record became a dead letter.
 func (s *Scheduler) NoteDeadLetter(r streams.Record, err error) {
 	s.Cfg.Log.Warn("record became a dead letter", "handler", r.Handler, "item", store.ItemKey(r), "shard", r.ShardID,
 		"sequence", r.SequenceNumber, "attempts", r.Attempt, "err", err)

@@ -1,4 +1,4 @@
-// package lanes runs handlers: in order for each item, in parallel across items. A lane is the queue of one
+// Package lanes runs handlers: in order for each item, in parallel across items. A lane is the queue of one
 // item's records for one handler; it exists only while it has records, and runs one record at a time. A
 // [Scheduler] has the lanes of all shards of a worker, with places for calls that handlers share; a [Shard]
 // has those of one shard, and a [Window] knows which of its records are finished: the checkpoint is the last

@@ -51,6 +51,7 @@ type pendingRecord struct {
 	unfinished int // handlers that have not finished it; guarded by Window.mu
 }
 
+// NewWindow returns an empty window.
 func NewWindow(maxPending, maxLen int, memory *Memory) *Window {
 	return &Window{maxPending: maxPending, maxLen: maxLen, memory: memory, slots: make([]windowSlot, 64)}
 }

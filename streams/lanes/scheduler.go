@@ -98,6 +98,7 @@ type queues interface {
 // step is a step of a lane for an item of the retry queue.
 type step interface{ Run(*Shard) }
 
+// NewScheduler returns a scheduler without records.
 func NewScheduler(cfg *Config) *Scheduler {
 	s := &Scheduler{
 		Cfg:         cfg,

@@ -29,6 +29,7 @@ type Shard struct {
 	idle        chan struct{} // closed when stopped and no lane is left
 }
 
+// NewShard returns the lanes of a shard, without records.
 func (s *Scheduler) NewShard(work context.Context, lease *holders.Held, window *Window) *Shard {
 	lanes := &Shard{
 		Scheduler: s,

@@ -56,6 +56,7 @@ type Suspect struct {
 	note *leases.TryNote
 }
 
+// NewSuspect returns what a suspect lease says about records.
 func NewSuspect(l leases.Lease, left int) *Suspect {
 	s := &Suspect{died: l.Trying, Left: left, note: l.Trying}
 	if s.note == nil {

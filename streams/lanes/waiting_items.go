@@ -30,6 +30,7 @@ type Waiting struct {
 	items map[Item]uint64 // the value of added when the item was added or first found; see removeIf
 }
 
+// Item is an item whose records wait.
 type Item struct {
 	Handler int // index in handlers
 	Hash    store.ItemHash
@@ -91,6 +92,7 @@ func (w *Waiting) Load(ctx context.Context) error {
 // empty reports that the set has no item. It is cheaper than has.
 func (w *Waiting) empty() bool { return w.Count.Load() == 0 }
 
+// Has reports whether records of the item wait.
 func (w *Waiting) Has(item Item) bool {
 	_, ok := w.Version(item)
 	return ok
@@ -106,6 +108,7 @@ func (w *Waiting) Version(item Item) (uint64, bool) {
 	return n, ok
 }
 
+// Add notes that records of the item wait.
 func (w *Waiting) Add(item Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,4 +1,4 @@
-// package leases stores who works on what. A lease is a row of the lease table; its writes are conditional on
+// Package leases stores who works on what. A lease is a row of the lease table; its writes are conditional on
 // owner, epoch and counter, so that a worker that was paused writes nothing after another has taken the
 // lease. Package holders decides about leases and keeps them.
 //

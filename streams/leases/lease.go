@@ -109,6 +109,7 @@ func ByShard(leases []Lease) map[string]Lease {
 	return byShard
 }
 
+// Key is the key of the row of a lease.
 func Key(stream, shard string) dynamo.Item {
 	return dynamo.Item{streamKey: dynamo.S(stream), ShardKey: dynamo.S(shard)}
 }

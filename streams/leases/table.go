@@ -125,6 +125,7 @@ func (t *Table) Insert(ctx context.Context, l Lease) (bool, error) {
 	return t.InsertRow(ctx, l.encode())
 }
 
+// InsertRow stores a row unless there is one.
 func (t *Table) InsertRow(ctx context.Context, row dynamo.Item) (bool, error) {
 	_, err := t.API.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                &t.Table,
@@ -228,10 +229,12 @@ func (t *Table) MarkParentDone(ctx context.Context, l Lease, handled bool) error
 	return err
 }
 
+// DeleteRow deletes a row.
 func (t *Table) DeleteRow(ctx context.Context, row string) error {
 	return t.DeleteLease(ctx, Lease{Shard: row})
 }
 
+// DeleteLease deletes the row of a lease.
 func (t *Table) DeleteLease(ctx context.Context, l Lease) error {
 	_, err := t.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.Table,

@@ -42,6 +42,7 @@ func CurrentRow(ctx context.Context, client store.API, leaseTable, tableName str
 	return out.Item, nil
 }
 
+// CurrentStreamKey is the key of the row that names the current stream.
 func CurrentStreamKey(tableName string) dynamo.Item {
 	return leases.Key(currentStreamPrefix+tableName, currentStreamRow)
 }

@@ -89,6 +89,7 @@ type Config struct {
 // confirmOver is the time over which answers must repeat that a stream or a shard is gone.
 func (c *Config) confirmOver() time.Duration { return min(c.DiscoverEvery/2, maxConfirmOver) }
 
+// NewStream returns a stream of which nothing is listed yet.
 func NewStream(cfg *Config, arn string) *Stream {
 	return &Stream{
 		api:         cfg.Streams,
@@ -272,6 +273,7 @@ func ListStreams(ctx context.Context, api API, table string) ([]string, error) {
 	return arns, nil
 }
 
+// StreamLabel returns the label at the end of the ARN of a stream.
 func StreamLabel(arn string) string {
 	_, label := store.SplitStreamARN(arn)
 	return label
@@ -392,6 +394,7 @@ func (s *Stream) EndOf(ctx context.Context, shard string) (string, error) {
 	return EndingSequence(l.Shards[shard]), nil
 }
 
+// Children returns the shards whose parent is the shard.
 func (l Listing) Children(shard string) []string {
 	var out []string
 	for id, s := range l.Shards {
@@ -408,6 +411,7 @@ func (l Listing) Closed() bool {
 	return l.Gone || l.Status == streamtypes.StreamStatusDisabled
 }
 
+// EndingSequence returns the last sequence number of a shard, empty while it is open.
 func EndingSequence(s streamtypes.Shard) string {
 	if s.SequenceNumberRange == nil {
 		return ""

@@ -227,7 +227,7 @@ func (c *coordinator) add(w *shards.Worker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	c.held[w.Id] = w
+	c.held[w.ID] = w
 	c.poller.addWorker(w)
 }
 
@@ -235,7 +235,7 @@ func (c *coordinator) remove(w *shards.Worker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	delete(c.held, w.Id)
+	delete(c.held, w.ID)
 	c.poller.removeWorker(w)
 }
 

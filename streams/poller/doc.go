@@ -1,4 +1,4 @@
-// package poller reads a stream of DynamoDB and calls handlers for every change of its table: in order for
+// Package poller reads a stream of DynamoDB and calls handlers for every change of its table: in order for
 // each item, in parallel across items, with any number of worker processes.
 //
 // # Model

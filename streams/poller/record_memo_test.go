@@ -59,6 +59,7 @@ func TestAMemoKeepsOneValueForEachKey(t *testing.T) {
 
 	r := streams.Record{}
 	r.Remember()
+
 	var group sync.WaitGroup
 	for i := range 10 {
 		group.Go(func() { r.Memo(a{}, func() any { return i }) })

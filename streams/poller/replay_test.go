@@ -40,7 +40,7 @@ func (w *testEnv) replay(edit ...func(*replay.Replay)) replay.Replay {
 	return r
 }
 
-func (w *testEnv) run(r replay.Replay) replay.ReplayCount {
+func (w *testEnv) run(r replay.Replay) replay.Count {
 	w.Helper()
 
 	count, err := r.Run(w.Context())
@@ -289,7 +289,7 @@ func TestAReplayWaitsWhileManyItemsWait(t *testing.T) {
 		waited := false
 		r := w.replay(func(r *replay.Replay) {
 			r.MaxWaiting = 4
-			r.Progress = func(c replay.ReplayCount) {
+			r.Progress = func(c replay.Count) {
 				if c.Waiting {
 					waited = true
 					cancel()

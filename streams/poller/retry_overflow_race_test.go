@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/streams/retryqueue"
@@ -44,9 +43,6 @@ func (w *testEnv) storeOverflow(beside, keep int) retryqueue.Row {
 
 	return row
 }
-
-// refusedTransactions are in each other's way.
-var refusedTransactions = embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: awsError("TransactionCanceledException")}
 
 // TestARecordIsAddedBesideTheRowOnce: two workers add it at the same time.
 func TestARecordIsAddedBesideTheRowOnce(t *testing.T) {

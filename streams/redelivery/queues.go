@@ -226,6 +226,7 @@ func (q *Queues) readLeases(ctx context.Context) (_ []leases.Lease, additions in
 	return out, stored[retryqueue.AdditionsRow].Counter, nil
 }
 
+// Queue returns the queue of a handler.
 func (q *Queues) Queue(handler string) *Queue {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()

@@ -47,11 +47,11 @@ type Replay struct {
 	// Replay waits for the workers. Default: 10,000.
 	MaxWaiting int
 	// Progress is called after each page; optional.
-	Progress func(ReplayCount)
+	Progress func(Count)
 }
 
-// ReplayCount counts the work of a Replay.
-type ReplayCount struct {
+// Count counts the work of a Replay.
+type Count struct {
 	Shards   int `json:"shards"`   // read to the checkpoint
 	Read     int `json:"read"`     // records read
 	Selected int `json:"selected"` // records read that were selected
@@ -88,8 +88,8 @@ func (r Replay) check() error {
 
 // Run replays the records. If it ends early, it returns the count together with the error. Records
 // that are in the queues by then will be delivered.
-func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
-	count := ReplayCount{Queued: map[string]int{}}
+func (r Replay) Run(ctx context.Context) (Count, error) {
+	count := Count{Queued: map[string]int{}}
 	if err := r.check(); err != nil {
 		return count, err
 	}
@@ -97,7 +97,7 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 	r.MaxWaiting = cmp.Or(r.MaxWaiting, defaultMaxWaiting)
 
 	if r.Progress == nil {
-		r.Progress = func(ReplayCount) {}
+		r.Progress = func(Count) {}
 	}
 
 	arn, err := lineage.CurrentStream(ctx, r.Queue.DynamoDB, r.Queue.LeaseTable, store.GroupKey(r.Queue.Group, r.Queue.TableName))
@@ -155,7 +155,7 @@ func parentsFirst(stored []leases.Lease) []leases.Lease {
 }
 
 // readShard replays the shard's records up to its checkpoint.
-func (r Replay) readShard(ctx context.Context, arn string, lease leases.Lease, count *ReplayCount) error {
+func (r Replay) readShard(ctx context.Context, arn string, lease leases.Lease, count *Count) error {
 	var failed error
 
 	empty := replayEmptyPages
@@ -184,7 +184,7 @@ func (r Replay) readShard(ctx context.Context, arn string, lease leases.Lease, c
 
 // selected returns the selected records of a page up to the shard's checkpoint. past says that the
 // page reaches the checkpoint.
-func (r Replay) selected(page []streamtypes.Record, arn string, lease leases.Lease, count *ReplayCount) (records []streams.Record, past bool) {
+func (r Replay) selected(page []streamtypes.Record, arn string, lease leases.Lease, count *Count) (records []streams.Record, past bool) {
 	for i := range page {
 		record := lineage.FromSDK(&page[i])
 		record.StreamARN, record.ShardID = arn, lease.Shard
@@ -213,7 +213,7 @@ func (r Replay) selected(page []streamtypes.Record, arn string, lease leases.Lea
 }
 
 // queueRecords puts records into the queues of the handlers that accept them.
-func (r Replay) queueRecords(ctx context.Context, records []streams.Record, count *ReplayCount) error {
+func (r Replay) queueRecords(ctx context.Context, records []streams.Record, count *Count) error {
 	for i := range r.Handlers {
 		h := &r.Handlers[i]
 

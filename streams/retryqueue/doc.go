@@ -1,4 +1,4 @@
-// package retryqueue keeps the records that wait for another attempt: those of a handler that fails, is
+// Package retryqueue keeps the records that wait for another attempt: those of a handler that fails, is
 // paused or is slower than the others, and those that are delivered again on request. [Table] has the rows;
 // the workers of poller deliver them. [Queue] is for operators and tools: it redrives dead letters and pauses
 // handlers. [Items] lists what waits.

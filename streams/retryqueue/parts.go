@@ -73,6 +73,7 @@ func (t *Table) storeRecords(ctx context.Context, hash store.ItemHash, records [
 	return stored, nil
 }
 
+// StoreRecord stores a record in rows of its own and returns the reference to it.
 func (t *Table) StoreRecord(ctx context.Context, hash store.ItemHash, r streams.Record) (Waiting, error) {
 	body, err := store.EncodeRecord(r)
 	if err != nil {

@@ -32,14 +32,17 @@ type Queue struct {
 	Group           string // as Config.Group
 }
 
+// Rows returns the rows of the queue.
 func (q Queue) Rows() *Table {
 	return &Table{API: q.DynamoDB, Table: q.DeadLetterTable, Scope: store.GroupKey(q.Group, q.TableName)}
 }
 
+// Leases returns the rows of the leases of the queues.
 func (q Queue) Leases() *leases.Table {
 	return &leases.Table{API: q.DynamoDB, Table: q.LeaseTable, Stream: SourcePrefix + store.GroupKey(q.Group, q.TableName)}
 }
 
+// Letters returns the dead letters of the same handlers.
 func (q Queue) Letters() deadletters.Letters {
 	return deadletters.Letters{DynamoDB: q.DynamoDB, Table: q.DeadLetterTable, Group: q.Group}
 }

@@ -208,6 +208,7 @@ func decodeWaitingRecord(element ddbtypes.AttributeValue, hash store.ItemHash) W
 	}
 }
 
+// Encode returns the reference as an attribute of the row.
 func (w Waiting) Encode() ddbtypes.AttributeValue {
 	m := dynamo.Item{
 		retrySequence: dynamo.S(w.Sequence),

@@ -26,6 +26,7 @@ type Table struct {
 	Clock *dynamo.Clock
 }
 
+// Source is the partition of the rows of a handler.
 func (t *Table) Source(handler string) string {
 	return SourcePrefix + t.Scope + "/" + handler
 }

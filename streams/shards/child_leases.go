@@ -59,10 +59,10 @@ func (w *Worker) createChildLeases(ctx context.Context) (childStatus, error) {
 			return status, nil
 		// Waiting longer would keep the finished shard's lease. Discovery stores the leases of late children.
 		case err == nil && try >= maxChildTries:
-			w.Cfg.Log.Warn("a closed shard has no children", "shard", w.Id)
+			w.Cfg.Log.Warn("a closed shard has no children", "shard", w.ID)
 			return childless, nil
 		case err != nil && ctx.Err() == nil:
-			w.Cfg.Events.Fault("DescribeStream", w.Id, err)
+			w.Cfg.Events.Fault("DescribeStream", w.ID, err)
 		}
 
 		if !childBackoff.Wait(ctx, try) {
@@ -74,7 +74,7 @@ func (w *Worker) createChildLeases(ctx context.Context) (childStatus, error) {
 // findChildren returns the shard's children. If there are none and inListing is set, the whole
 // listing shows why: the stream is disabled, or the shard is still open.
 func (w *Worker) findChildren(ctx context.Context, inListing bool) ([]string, childStatus, error) {
-	children, err := w.Stream.Children(ctx, w.Id)
+	children, err := w.Stream.Children(ctx, w.ID)
 	if err != nil || len(children) > 0 || !inListing {
 		return children, childrenUnknown, err
 	}
@@ -84,15 +84,15 @@ func (w *Worker) findChildren(ctx context.Context, inListing bool) ([]string, ch
 		return nil, childrenUnknown, err
 	}
 
-	shard, listed := l.Shards[w.Id]
+	shard, listed := l.Shards[w.ID]
 	switch {
 	case l.Closed():
-		return l.Children(w.Id), childless, nil
+		return l.Children(w.ID), childless, nil
 	case listed && lineage.EndingSequence(shard) == "":
-		return l.Children(w.Id), shardOpen, nil
+		return l.Children(w.ID), shardOpen, nil
 	}
 
-	return l.Children(w.Id), childrenUnknown, nil
+	return l.Children(w.ID), childrenUnknown, nil
 }
 
 // insertChildLeases stores a lease for every child that has none. A child is read from its first
@@ -101,7 +101,7 @@ func (w *Worker) insertChildLeases(ctx context.Context, children []string) error
 	for _, id := range children {
 		child := leases.Lease{
 			Shard:  id,
-			Parent: w.Id,
+			Parent: w.ID,
 			Epoch:  leases.FirstEpoch(w.Cfg.Clock, w.Lease.Epoch.Load()),
 		}
 		if _, _, err := w.Table.InsertShard(ctx, child); err != nil {

@@ -1,4 +1,4 @@
-// package shards is the work on one shard under its lease. A [Worker] reads the shard page by page, hands the
+// Package shards is the work on one shard under its lease. A [Worker] reads the shard page by page, hands the
 // records to the lanes, stores checkpoints in the lease and, at the end, the leases of the shard's children.
 // Records that were trimmed before they were read are declared as a gap.
 //

@@ -22,7 +22,7 @@ type Worker struct {
 	holders.Work
 	Parts
 
-	Id     string
+	ID     string
 	lanes  *lanes.Shard
 	Reader *Reader
 
@@ -76,7 +76,7 @@ func NewWorker(ctx context.Context, parts Parts, l leases.Lease, held *holders.H
 			Every: min(cfg.CheckpointEvery, cfg.LeaseDuration/10),
 		},
 		Parts:    parts,
-		Id:       l.Shard,
+		ID:       l.Shard,
 		gapCount: l.Gaps,
 		died:     l.DeathsSoFar() >= leases.SuspectAfter-1,
 	}
@@ -191,7 +191,7 @@ func (w *Worker) loadWaiting(ctx context.Context) bool {
 		}
 
 		if ctx.Err() == nil {
-			w.Cfg.Events.Fault("Query", w.Id, err)
+			w.Cfg.Events.Fault("Query", w.ID, err)
 		}
 
 		if !store.Backoff.Wait(ctx, try) {
@@ -320,7 +320,7 @@ func (w *Worker) beginTry(ctx context.Context, note *leases.TryNote) error {
 
 	err := w.WriteProgress(call)
 	if err != nil {
-		w.Cfg.Events.Fault("UpdateItem", w.Id, err)
+		w.Cfg.Events.Fault("UpdateItem", w.ID, err)
 		w.noteTry(before)
 	}
 
@@ -365,6 +365,6 @@ func (w *Worker) Report(change streams.LeaseChange) {
 	if change == streams.LeaseLost {
 		level = slog.LevelWarn
 	}
-	w.Cfg.Log.Log(context.Background(), level, "lease "+string(change), "shard", w.Id, "epoch", epoch)
-	w.Cfg.Events.Lease(streams.LeaseEvent{Shard: w.Id, Change: change, Epoch: epoch})
+	w.Cfg.Log.Log(context.Background(), level, "lease "+string(change), "shard", w.ID, "epoch", epoch)
+	w.Cfg.Events.Lease(streams.LeaseEvent{Shard: w.ID, Change: change, Epoch: epoch})
 }

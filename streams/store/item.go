@@ -51,9 +51,11 @@ func scalar(v ddbtypes.AttributeValue) string {
 // ItemHash identifies an item for one handler.
 type ItemHash [16]byte
 
+// HashOf returns the hash of the key of an item.
 func HashOf(key string) ItemHash {
 	sum := sha256.Sum256([]byte(key))
 	return ItemHash(sum[:])
 }
 
+// Text returns the hash as lowercase hexadecimal digits.
 func (h ItemHash) Text() string { return hex.EncodeToString(h[:]) }

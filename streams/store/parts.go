@@ -113,6 +113,7 @@ func (p Parts) Keep(ctx context.Context, source string, ref PartsRef) error {
 	return nil
 }
 
+// Delete deletes the parts of a record.
 func (p Parts) Delete(ctx context.Context, source string, ref PartsRef) error {
 	for n := 1; n <= ref.Count; n++ {
 		_, err := p.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{

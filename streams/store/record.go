@@ -95,6 +95,7 @@ func EncodeRecord(r streams.Record) (_ []byte, err error) {
 	return json.Marshal(stored)
 }
 
+// DecodeRecord reads what EncodeRecord has returned.
 func DecodeRecord(body []byte) (streams.Record, error) {
 	var stored storedRecord
 	if err := json.Unmarshal(body, &stored); err != nil {

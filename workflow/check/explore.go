@@ -67,7 +67,6 @@ type explorer struct {
 	factBits map[string]uint16
 	frames   frames
 	live     *live
-	input    *value // of the execution
 
 	visits  []visit
 	index   map[node]int32 // of visits

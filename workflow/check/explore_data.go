@@ -215,6 +215,7 @@ func (x *explorer) followChoice(s *aslState, p point) {
 	undecided := false
 	for i, r := range s.rules {
 		applies, steady := r.cond.evaluate(sc)
+
 		if x.reportFaults(s, p, faults) {
 			return
 		}

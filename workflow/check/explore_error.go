@@ -73,6 +73,7 @@ func (x *explorer) raiseFailures(s *aslState, points ...point) {
 
 	for _, err := range append([]string{""}, x.caughtNames(s)...) {
 		_, refused := s.effect.Refused[err]
+
 		followed := refused || slices.Contains(x.cfg.Overtaken, err) || slices.Contains(retryable, err) || slices.Contains(s.effect.Moved, err)
 		if followed {
 			continue

@@ -18,6 +18,7 @@ type paths map[string][]string
 
 func (ps paths) add(path []string) bool {
 	path = path[:min(len(path), maxSteps)]
+
 	key := strings.Join(path, "\x00")
 	if _, known := ps[key]; known {
 		return false
@@ -143,6 +144,7 @@ func (l *live) addOwn(s *aslState) {
 	for _, r := range s.rules {
 		r.cond.walk(func(c *condition) {
 			l.addPath(s, input, c.variable)
+
 			if strings.HasSuffix(c.op, "Path") {
 				l.addPath(s, input, c.operand)
 			}
@@ -281,6 +283,7 @@ func (l *live) addLater(s *aslState) {
 	for _, b := range s.branches {
 		start := l.reads[b.byName[b.startAt]]
 		l.addVariables(s, start)
+
 		if s.kind == "Parallel" && s.parameters == nil {
 			for _, p := range start.below("$") {
 				l.add(s, slices.Concat(l.inputOf(s), p))
@@ -413,6 +416,7 @@ func (l *live) prune(s *aslState, f *frame) *frame {
 	}
 
 	read := l.reads[s]
+
 	g := *f
 	g.input = f.input.keep(read.below("$"))
 	g.up = l.prune(s.scope.parent, f.up)

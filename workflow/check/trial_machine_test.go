@@ -119,6 +119,7 @@ func (d *drawer) fenced(event string) part {
 
 func (d *drawer) task(name string, parameters part, next string, fields part, catches ...part) part {
 	s := part{"Type": "Task", "Resource": "${" + name + "Arn}", "TimeoutSeconds": 60, "HeartbeatSeconds": 20}
+
 	in := part{}
 	for k, v := range parameters {
 		in[k] = v

@@ -136,6 +136,7 @@ func TestWhatTheCheckAcceptsRuns(t *testing.T) {
 				}
 
 				refused++
+
 				for _, f := range errors {
 					codes[f.Code]++
 				}

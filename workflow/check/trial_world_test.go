@@ -300,6 +300,7 @@ func (l *lab) work(ctx context.Context, name string, arn *string) {
 		}
 
 		time.Sleep(takes)
+
 		result, failure := w.call(name, in)
 		if failure != "" {
 			_, _ = l.client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: task.TaskToken, Error: &failure, Cause: &result})
@@ -323,6 +324,7 @@ type ran struct {
 // machine creates a state machine. The error says that the engine refuses it.
 func (l *lab) machine(asl string) (arn string, err error) {
 	l.n++
+
 	m, err := l.client.CreateStateMachine(l.t.Context(), &sfn.CreateStateMachineInput{
 		Name:       aws.String(fmt.Sprint("m", l.n)),
 		Definition: aws.String(l.arns.Replace(asl)),

@@ -93,6 +93,7 @@ func newValue(v value) *value {
 
 	var b strings.Builder
 	b.WriteByte(byte('a' + v.kind))
+
 	if v.kind >= position {
 		b.WriteString(strconv.Itoa(int(v.view.known)) + "," + strconv.Itoa(int(v.view.since)))
 	}
@@ -102,6 +103,7 @@ func newValue(v value) *value {
 	}
 
 	b.WriteByte('(')
+
 	for i, w := range v.values {
 		if v.kind == object {
 			// No name has a quotation mark or a bracket without its length before it.
@@ -110,6 +112,7 @@ func newValue(v value) *value {
 		b.WriteString(w.key)
 	}
 	b.WriteByte(')')
+
 	if v.rest != nil {
 		b.WriteString("+" + v.rest.key)
 	}
@@ -131,6 +134,7 @@ func objectOf(members map[string]*value) *value {
 	}
 
 	slices.Sort(v.names)
+
 	for _, name := range v.names {
 		v.values = append(v.values, members[name])
 	}
@@ -224,6 +228,7 @@ func (v *value) put(path []string, w *value) (*value, bool) {
 	}
 
 	_, indexed := indexOf(path[0])
+
 	result := value{kind: object}
 	switch v.kind {
 	case foreign, untracked, position:

@@ -147,6 +147,7 @@ func TestMemoryForBodies(t *testing.T) {
 		a.progress(slower, freeBody)
 
 		next := begin("next", 50<<20)
+
 		if fmt.Sprint(ended) != "[slower slow]" {
 			t.Errorf("ended: %v", ended)
 		}
