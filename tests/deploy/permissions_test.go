@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"ratchet/streams/retryqueue"
 	"context"
 	"flag"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"ratchet/streams/retryqueue"
 	"slices"
 	"strings"
 	"testing"
