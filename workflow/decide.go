@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -193,6 +195,15 @@ func equal(a, b any) bool {
 	y, isTruth2 := b.(bool)
 	if isTruth || isTruth2 {
 		return isTruth && isTruth2 && x == y
+	}
+
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equal)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
 	}
 
 	return a == nil && b == nil
