@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -55,6 +56,26 @@ func TestOpeningEndsOnADiskThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// lockedText is what was logged. An opening that was given up may still log.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.text.String()
+}
+
 func openInVain(t *testing.T) {
 	t.Helper()
 
@@ -84,7 +105,7 @@ func openInVain(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		var lines strings.Builder
+		var lines lockedText
 		disk := &noTables{FS: mem, err: cause}
 
 		_, err = Open(Config{Dir: "killed", Disk: disk, Log: slog.New(slog.NewTextHandler(&lines, nil))})
