@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,18 +15,18 @@ func TestATenantHasAShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoadShedder(share(16), share(32))
 
-		served := 0
+		var served atomic.Int32
 		for i := range 100 {
 			go func() {
 				if _, p := l.acquire(t.Context(), party{fmt.Sprint("key ", i), "acme"}); p == nil {
-					served++
+					served.Add(1)
 				}
 			}()
 		}
 		synctest.Wait()
 
-		if served != 14 {
-			t.Errorf("a tenant has %d of 16 slots", served)
+		if n := served.Load(); n != 14 {
+			t.Errorf("a tenant has %d of 16 slots", n)
 		}
 
 		release, p := l.acquire(t.Context(), party{"key", "globex"})
