@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -50,10 +49,6 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 	lines, err := checkReservation(order, lines)
 	if err != nil {
 		return err
-	}
-
-	if err := checkEnd(until, s.clock.Now()); err != nil {
-		return cmp.Or(s.reservedBefore(ctx, order), err)
 	}
 
 	base := digest(lines)
@@ -113,17 +108,6 @@ func checkEnd(until, now time.Time) error {
 	}
 
 	return nil
-}
-
-// reservedBefore returns what has become of the order's reservation, for a repeat that comes after its end, and
-// nil if there is none.
-func (s *Stock) reservedBefore(ctx context.Context, order string) error {
-	r, err := s.read(ctx, order)
-	if err != nil || r.Status == "" {
-		return err
-	}
-
-	return r.refuseLines(0, s.clock.Now())
 }
 
 // extend gives the reservation that was seen a later end, or none if until is zero. It
