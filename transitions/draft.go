@@ -52,7 +52,7 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 
 	// An attribute of another program names no life.
 	if life := w.edit.Incarnation; life != "" && (base == nil || base.Readable(incarnationAttribute) == nil) {
-		d.If(equalsOrAbsent(incarnationAttribute, d.Value(dynamo.S(string(life))), life == adoptedIncarnation))
+		d.If(isIn(life, d.Value(dynamo.S(string(life)))))
 	}
 
 	d.requireOwn("contentVersion", "N")

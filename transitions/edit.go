@@ -254,9 +254,8 @@ func (p *edition) judge(order *Order) decision {
 		return decision{result: Result{Verdict: NotFound}}
 	}
 
-	life := p.edit.Incarnation
-	if life != "" && !order.lived(life) {
-		return decision{result: Result{Verdict: Superseded, Order: order}}
+	if d := order.inOtherLife(p.edit.Incarnation); d.refuses() {
+		return d
 	}
 
 	// This is checked before the state and the definition: a repeated edit is Replayed even after payment.
@@ -281,7 +280,7 @@ func (p *edition) judge(order *Order) decision {
 	}
 
 	switch seen := p.edit.IfMatch; {
-	case life != "" && life != order.Incarnation:
+	case order.renewedSince(p.edit.Incarnation):
 		return decision{result: Result{Verdict: Superseded, Order: order}}
 	case !slices.Contains(p.orders.editable, order.State):
 		return decision{result: Result{Verdict: WrongState, Order: order, Expected: p.orders.Editable()}}

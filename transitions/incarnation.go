@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"ratchet/internal/dynamo"
 )
 
 // Incarnation names one life of an order: 13 characters of 0-9 a-v, which sort by the time at which
@@ -60,12 +58,24 @@ func (o *Order) lived(i Incarnation) bool {
 	return i == o.Incarnation || slices.ContainsFunc(o.earlier, func(s span) bool { return s.incarnation == i })
 }
 
-// isIn returns the condition that the order is in the life.
-func isIn(i Incarnation, values image) string {
-	values[":life"] = dynamo.S(string(i))
-
-	return equalsOrAbsent(incarnationAttribute, ":life", i == adoptedIncarnation)
+// isIn returns the condition that the order is in the life, whose value has the placeholder.
+func isIn(i Incarnation, placeholder string) string {
+	return equalsOrAbsent(incarnationAttribute, placeholder, i == adoptedIncarnation)
 }
+
+// inOtherLife is the answer to a request that names a life in which the order is not and which it does not go on
+// from, else an empty decision. It is another order under the id: what it has made says nothing about the request.
+func (o *Order) inOtherLife(named Incarnation) decision {
+	if named == "" || o.lived(named) {
+		return decision{}
+	}
+	reason := fmt.Sprintf("the order is in another life than %s, and shows not what became of the request there", named)
+
+	return decision{result: Result{Verdict: Superseded, Order: o, Reason: reason}}
+}
+
+// renewedSince reports whether the order was renewed since the caller has seen it in the named life.
+func (o *Order) renewedSince(named Incarnation) bool { return named != "" && named != o.Incarnation }
 
 // EffectKey names the effect of one handler about one transition of the order, the same in every
 // process and at all times: orderId/incarnation/transitionId/handler. The incarnation is the one of the

@@ -35,11 +35,8 @@ func (p *move) decide(s *sight) decision {
 		return decision{result: Result{Verdict: Applied, Transition: t, Order: order}}
 	}
 
-	life := p.request.Incarnation
-	if life != "" && !order.lived(life) {
-		// It is another order under the id. What it has made says nothing about this request.
-		reason := fmt.Sprintf("the order is in another life than %s, and shows not what became of the request there", life)
-		return decision{result: Result{Verdict: Superseded, Order: order, Reason: reason}}
+	if d := order.inOtherLife(p.request.Incarnation); d.refuses() {
+		return d
 	}
 
 	if order.hasOtherParcel(p.parcel) {
@@ -52,8 +49,7 @@ func (p *move) decide(s *sight) decision {
 		return missing
 	case found:
 		return decision{result: p.compare(t, order)}
-	case life != "" && life != order.Incarnation:
-		// The order was renewed since the caller has seen it.
+	case order.renewedSince(p.request.Incarnation):
 		return decision{result: Result{Verdict: Superseded, Order: order}}
 	case p.id != 0 && p.id <= max(order.TransitionID, order.ring[p.id%ringSize].ID):
 		// The id was skipped, and the condition transitionId < :id will refuse it in

@@ -289,7 +289,9 @@ func inLife(w *step, values image) string {
 		return ""
 	}
 
-	return " AND " + isIn(w.request.Incarnation, values)
+	values[":life"] = dynamo.S(string(w.request.Incarnation))
+
+	return " AND " + isIn(w.request.Incarnation, ":life")
 }
 
 // unusedKey refuses a request id that the ring holds under any transitionId: a caller
@@ -341,7 +343,9 @@ func pinned(base *Order, values image) string {
 		values[":content"], content = base.item[contentVersionAttribute], contentVersionAttribute+" = :content"
 	}
 
-	life := isIn(base.Incarnation, values)
+	values[":life"] = dynamo.S(string(base.Incarnation))
+
+	life := isIn(base.Incarnation, ":life")
 	if base.Readable(incarnationAttribute) != nil {
 		values[":life"], life = base.item[incarnationAttribute], incarnationAttribute+" = :life"
 	}
