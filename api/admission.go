@@ -4,8 +4,9 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
+
+	"ratchet/internal/clientnet"
 )
 
 // unsignedBodyTimeout bounds how long a body may take whose sender is unknown.
@@ -113,20 +114,5 @@ func address(r *http.Request) string {
 	return host
 }
 
-// network returns the unit of the limits by address: the IPv4 address, or the /64 network of
-// the IPv6 address, because one customer of a provider has all addresses of such a network.
-func network(r *http.Request) string {
-	text := address(r)
-
-	ip, err := netip.ParseAddr(text)
-	if err != nil || ip.Unmap().Is4() {
-		return text
-	}
-
-	prefix, err := ip.WithZone("").Prefix(64)
-	if err != nil {
-		return text
-	}
-
-	return prefix.String()
-}
+// network returns the unit of the limits by address.
+func network(r *http.Request) string { return clientnet.Of(r.RemoteAddr) }

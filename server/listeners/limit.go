@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"sync"
+
+	"ratchet/internal/clientnet"
 )
 
 // limitListener is a listener that closes a new connection at once if there are too many.
@@ -49,7 +51,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 
 // count returns the connection as one that is counted, or reports false if there are too many.
 func (l *limitListener) count(conn net.Conn) (net.Conn, bool) {
-	peer, ok := addrOf(conn.RemoteAddr().String())
+	peer, ok := clientnet.Addr(conn.RemoteAddr().String())
 	proxied := ok && l.proxies.trusts(peer)
 
 	if !l.enter() {
@@ -61,7 +63,7 @@ func (l *limitListener) count(conn net.Conn) (net.Conn, bool) {
 		return &proxiedConn{Conn: counted, in: bufio.NewReader(counted), admit: counted.admit}, true
 	}
 
-	if !proxied && counted.admit(networkOf(conn.RemoteAddr().String())) != nil {
+	if !proxied && counted.admit(clientnet.Of(conn.RemoteAddr().String())) != nil {
 		l.leave("")
 		return nil, false
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"ratchet/internal/clientnet"
 )
 
 // The sources of a client's address.
@@ -105,7 +107,7 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 // elements are read from the end, where the nearest proxy has written: behind the first address that is no
 // proxy, everything may be forged.
 func (p *Proxies) client(r *http.Request) (client netip.Addr, named bool) {
-	peer, ok := addrOf(r.RemoteAddr)
+	peer, ok := clientnet.Addr(r.RemoteAddr)
 	if !ok || !p.trusts(peer) {
 		return peer, false
 	}
@@ -140,47 +142,15 @@ func cutLast(list string) (rest, last string) {
 // "unknown".
 func (p *Proxies) parseHop(element string) (netip.Addr, bool) {
 	if p.source == xForwardedFor {
-		return addrOf(strings.TrimSpace(element))
+		return clientnet.Addr(strings.TrimSpace(element))
 	}
 
 	for pair := range strings.SplitSeq(element, ";") {
 		name, value, _ := strings.Cut(pair, "=")
 		if strings.EqualFold(strings.TrimSpace(name), "for") {
-			return addrOf(strings.Trim(strings.TrimSpace(value), `"`))
+			return clientnet.Addr(strings.Trim(strings.TrimSpace(value), `"`))
 		}
 	}
 
 	return netip.Addr{}, false
-}
-
-// addrOf returns the address of a text with or without a port.
-func addrOf(text string) (netip.Addr, bool) {
-	if host, _, err := net.SplitHostPort(text); err == nil {
-		text = host
-	}
-
-	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
-
-	return addr.Unmap().WithZone(""), err == nil
-}
-
-// networkOf returns the unit in which clients are limited: an IPv4 address, or the /64 network of an IPv6 address, because
-// one customer of a provider has all addresses of such a network. A text that is no address is returned as it
-// is.
-func networkOf(remoteAddr string) string {
-	addr, ok := addrOf(remoteAddr)
-	if !ok {
-		return remoteAddr
-	}
-
-	if addr.Is4() {
-		return addr.String()
-	}
-
-	prefix, err := addr.Prefix(64)
-	if err != nil {
-		return addr.String()
-	}
-
-	return prefix.String()
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"ratchet/internal/clientnet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,7 +57,7 @@ func TestTheClientIsTheFirstThatIsNoProxy(t *testing.T) {
 		r.Header = row.header
 		handler.ServeHTTP(httptest.NewRecorder(), r)
 
-		if client, _ := addrOf(got); client.String() != row.client {
+		if client, _ := clientnet.Addr(got); client.String() != row.client {
 			t.Errorf("%s: the client is %s, want %s", row.what, got, row.client)
 		}
 	}

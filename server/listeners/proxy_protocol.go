@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ratchet/internal/clientnet"
 )
 
 const (
@@ -78,7 +80,7 @@ func (c *proxiedConn) begin() {
 		c.client = net.TCPAddrFromAddrPort(client)
 	}
 
-	c.err = errors.Join(c.SetReadDeadline(time.Time{}), c.admit(networkOf(c.client.String())))
+	c.err = errors.Join(c.SetReadDeadline(time.Time{}), c.admit(clientnet.Of(c.client.String())))
 }
 
 // readProxyHeader reads a header of version 1 or 2. The address is invalid if the header names none.
