@@ -307,10 +307,3 @@ func decodeDelivery(item dynamo.Item) Delivery {
 
 	return d
 }
-
-// isExpired reports whether the item's time to live is over. DynamoDB may keep such an item for
-// days. A PENDING delivery has no such time.
-func isExpired(item dynamo.Item, now time.Time) bool {
-	end := dynamo.Number(item, DeliveryExpiryAttribute)
-	return end != 0 && end <= now.Unix()
-}

@@ -70,14 +70,14 @@ func TestTheQueuesOfDeliveries(t *testing.T) {
 
 // TestARecordEndsAtItsTime: at that second it counts as deleted. One that is PENDING has no end.
 func TestARecordEndsAtItsTime(t *testing.T) {
-	if item := (Delivery{Status: Pending}).encode(noon); isExpired(item, noon.Add(10*retention)) {
+	if item := (Delivery{Status: Pending}).encode(noon); dynamo.HasExpired(item, DeliveryExpiryAttribute, noon.Add(10*retention)) {
 		t.Errorf("a delivery that is under way expires at %d", dynamo.Number(item, DeliveryExpiryAttribute))
 	}
 
 	item := Delivery{Status: Missed}.encode(noon)
 
 	for after, want := range map[time.Duration]bool{retention - time.Second: false, retention: true, retention + time.Second: true} {
-		if isExpired(item, noon.Add(after)) != want {
+		if dynamo.HasExpired(item, DeliveryExpiryAttribute, noon.Add(after)) != want {
 			t.Errorf("expired %v after its write: %t", after, !want)
 		}
 	}

@@ -44,7 +44,7 @@ func (r records) ofOrder(ctx context.Context, order, endpoint string) (all []Del
 
 		for _, item := range page.Items {
 			// TTL deletes up to days late, so an expired delivery counts as absent.
-			if !isExpired(item, now) {
+			if !dynamo.HasExpired(item, DeliveryExpiryAttribute, now) {
 				all = append(all, decodeDelivery(item))
 			}
 		}
@@ -60,7 +60,7 @@ func (r records) get(ctx context.Context, key dynamo.Item) (d Delivery, found bo
 		return Delivery{}, false, fmt.Errorf("read a delivery: %w", err)
 	}
 
-	if len(out.Item) == 0 || isExpired(out.Item, r.clock.Now()) {
+	if len(out.Item) == 0 || dynamo.HasExpired(out.Item, DeliveryExpiryAttribute, r.clock.Now()) {
 		return Delivery{}, false, nil
 	}
 

@@ -156,7 +156,7 @@ func (d *Deliveries) Scan(ctx context.Context, fn func(Delivery) bool) error {
 		}
 
 		for _, item := range page.Items {
-			if !isExpired(item, now) && !fn(decodeDelivery(item)) {
+			if !dynamo.HasExpired(item, DeliveryExpiryAttribute, now) && !fn(decodeDelivery(item)) {
 				return nil
 			}
 		}
