@@ -124,11 +124,11 @@ func (e Execution) bringsOn(order *transitions.Order) bool {
 	return placed && !began.After(order.CreatedAt)
 }
 
-// describeTries is how often a throttled DescribeExecution is sent. A survey describes
+// askTries is how often a throttled question to Step Functions is sent. A survey describes
 // many executions, and the quota refills by 15 a second.
-const describeTries = 8
+const askTries = 8
 
-var describeBackoff = worker.Backoff{Base: 250 * time.Millisecond, Max: 5 * time.Second}
+var askBackoff = worker.Backoff{Base: 250 * time.Millisecond, Max: 5 * time.Second}
 
 // describe reads one execution of the order's chain.
 func (e *Executions) describe(ctx context.Context, machine string, id transitions.OrderID, number int) (x Execution, exists bool, err error) {
@@ -138,18 +138,26 @@ func (e *Executions) describe(ctx context.Context, machine string, id transition
 	return x, exists, err
 }
 
+// asked sends a question to Step Functions until it is answered or the service has refused it for good.
+func asked(ctx context.Context, ask func() error) error {
+	return worker.Retry(ctx, askBackoff, askTries, func() error {
+		err := ask()
+		if err != nil && !dynamo.Retryable(err) {
+			return worker.Permanent(err)
+		}
+
+		return err
+	})
+}
+
 // describeNamed reads the execution with the name. It has a number if it is the first one of the order in
 // its input.
 func (e *Executions) describeNamed(ctx context.Context, machine, name string) (x Execution, exists bool, err error) {
 	arn := executionname.ARN(machine, name)
 
 	var out *sfn.DescribeExecutionOutput
-	err = worker.Retry(ctx, describeBackoff, describeTries, func() (err error) {
+	err = asked(ctx, func() (err error) {
 		out, err = e.cfg.SFN.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &arn})
-		if err != nil && !dynamo.Retryable(err) {
-			return worker.Permanent(err)
-		}
-
 		return err
 	})
 

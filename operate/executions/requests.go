@@ -13,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/internal/dynamo"
-	"ratchet/internal/worker"
 	"ratchet/transitions"
 )
 
@@ -128,12 +126,8 @@ func (e *Executions) listFailed(ctx context.Context, machine string, status type
 	for {
 		var page *sfn.ListExecutionsOutput
 
-		err := worker.Retry(ctx, describeBackoff, describeTries, func() (err error) {
+		err := asked(ctx, func() (err error) {
 			page, err = e.cfg.SFN.ListExecutions(ctx, in)
-			if err != nil && !dynamo.Retryable(err) {
-				return worker.Permanent(err)
-			}
-
 			return err
 		})
 		if err != nil {
