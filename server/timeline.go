@@ -55,7 +55,7 @@ func (b *Backend) shipmentDue(ctx context.Context, order *transitions.Order) (bo
 // an event that can skip none it reads nothing. made reports whether the order has had the request already:
 // its repeat skips nothing.
 func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event workflow.Event, made func(*transitions.Order) bool) ([]inspect.Due, error) {
-	if !slices.ContainsFunc(b.Orders.Definition().Groups(event), func(g workflow.Group) bool { return inspect.CanSkip(g.To) }) {
+	if !slices.ContainsFunc(b.Orders.Definition().Groups(event), func(g workflow.Group) bool { return inspect.SkippedBy(g.To) != "" }) {
 		return nil, nil
 	}
 
@@ -70,11 +70,15 @@ func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event w
 	}
 
 	i := slices.IndexFunc(e.Options, func(o inspect.Option) bool { return o.Event == event && o.Legal })
-	if i < 0 || !inspect.CanSkip(e.Options[i].To) || made(e.Order) {
+	if i < 0 || inspect.SkippedBy(e.Options[i].To) == "" || made(e.Order) {
 		return nil, nil
 	}
 
-	due, unread := e.Due(ctx, b.Around())
+	// Only the effect of one handler can be skipped, and reports of the carrier never.
+	around := b.Around()
+	around.Handlers, around.Reports = []string{inspect.SkippedBy(e.Options[i].To)}, nil
+
+	due, unread := e.Due(ctx, around)
 	for _, u := range unread {
 		if u.Err != nil {
 			err = errors.Join(err, errors.New(u.String()))

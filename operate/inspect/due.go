@@ -53,8 +53,8 @@ func Skips(to workflow.State, due []Due) (skipped []Due) {
 	return skipped
 }
 
-// CanSkip reports whether an order that comes to the state may skip an effect that is due.
-func CanSkip(to workflow.State) bool { return skippedBy[to] != "" }
+// SkippedBy returns the handler whose effect an order skips that comes to the state before it, "" if there is none.
+func SkippedBy(to workflow.State) string { return skippedBy[to] }
 
 // Due returns the effects that are due, as far as the sources show them. Incomplete lists what could not be
 // read.
