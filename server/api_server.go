@@ -85,11 +85,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	go func() { drained <- b.runIssuer(serving) }()
 	go func() {
 		<-serving.Done()
-
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiDrain)
-		defer cancel()
-		// Close ends the requests that have not finished in time, such as streams of events.
-		drained <- errors.Join(server.Shutdown(drain), server.Close())
+		drained <- drain(ctx, server, apiDrain)
 	}()
 
 	if cfg := b.Config.API; cfg.TLSCert != "" {

@@ -43,11 +43,7 @@ func (b *Backend) ServeEngine(ctx context.Context, listener net.Listener) error 
 	serving, stop := context.WithCancel(ctx)
 	go func() {
 		<-serving.Done()
-
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineDrain)
-		defer cancel()
-		// Close ends the connections that Shutdown left.
-		drained <- errors.Join(server.Shutdown(drain), server.Close())
+		drained <- drain(ctx, server, engineDrain)
 	}()
 
 	// All clients of this machine have one address, so there is no limit for one.
@@ -59,6 +55,15 @@ func (b *Backend) ServeEngine(ctx context.Context, listener net.Listener) error 
 	}
 
 	return errors.Join(err, <-drained)
+}
+
+// drain stops a server whose context has ended. Requests that have begun get the time to finish.
+func drain(ctx context.Context, server *http.Server, most time.Duration) error {
+	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	defer cancel()
+
+	// Close ends the requests that have not finished in time, such as streams of events.
+	return errors.Join(server.Shutdown(finishing), server.Close())
 }
 
 // warnIfOpen says in the log that everybody may use what listens on another address than a loopback address.
