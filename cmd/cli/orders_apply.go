@@ -17,10 +17,11 @@ func ordersApply(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply ORDER EVENT", Short: "Request one transition and print the verdict", Args: cobra.ExactArgs(2),
 		Long: "Requests one transition. An event that would skip an effect which is still due, such as a\n" +
-			"shipment that is not booked yet, is refused; see --force. With --id the transition has that id; otherwise the next id is assigned\n" +
-			"to --request-id, and a repeat with the same --request-id gets the same answer. With --queue the\n" +
-			"request is sent to the requests' queue, and a worker applies it. The reason is kept with the\n" +
-			"transition and is no part of the request: a repeat may have another one.",
+			"shipment that is not booked yet, is refused; see --force. With --id the transition has that id;\n" +
+			"otherwise the next id is assigned to --request-id, and a repeat with the same --request-id gets\n" +
+			"the same answer. With --queue the request is sent to the requests' queue, and a worker applies\n" +
+			"it. The reason is kept with the transition and is no part of the request: a repeat may have\n" +
+			"another one.",
 		Example: "  ratchet orders apply o-1 cancel --request-id r-17 --reason fraud --reason-text 'address does not exist'",
 	}
 	cause := reasonFlags(c)
