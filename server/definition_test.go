@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ratchet/server"
+	"ratchet/workflow/check"
 )
 
 // longGuards is a definition whose second event compares more values than fit into one condition.
@@ -73,5 +74,23 @@ func TestADefinitionWhoseWritesAreTooLongIsRefusedWithItsLine(t *testing.T) {
 
 	if _, err := server.ParseDefinition("d.yaml", []byte(short), versions); err == nil {
 		t.Error("101 versions are accepted")
+	}
+}
+
+// No start checks the built-in workflow.
+func TestTheBuiltInWorkflowFits(t *testing.T) {
+	report, err := server.Config{}.CheckWorkflow()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if report.States == 0 {
+		t.Error("no states")
+	}
+
+	for _, finding := range report.Findings {
+		if finding.Severity != check.SeverityInfo {
+			t.Error(finding)
+		}
 	}
 }
