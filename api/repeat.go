@@ -153,7 +153,7 @@ func claimAnswer[I, O any](ctx context.Context, s *service, to route, c caller, 
 
 		if err != nil {
 			// The work was done, and must not be repeated because its answer is missing.
-			return nil, errors.Join(once.ErrResultUnavailable, err)
+			return nil, once.WithoutResult(err)
 		}
 
 		return output, nil

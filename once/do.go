@@ -33,7 +33,8 @@ const endTimeout = 10 * time.Second
 //	returns any other error                   runs fn, TakenOver: there may have been an effect
 //	returns an error after it was cut off,    runs fn, TakenOver, or gets ErrUnknownOutcome under
 //	  or panics, or calls runtime.Goexit        Config.ExpiredIsUnknown
-//	returns a result that cannot be stored    gets ErrResultUnavailable
+//	returns a result that cannot be stored,   gets ErrResultUnavailable
+//	  or an error that [WithoutResult] made
 //
 // Work is cut off when its lease or ctx ends, or when its claim is lost. A panic continues.
 func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(context.Context, *Claim) ([]byte, error)) (result []byte, replayed bool, err error) {
@@ -78,7 +79,7 @@ func Do[T any](ctx context.Context, c *Claims, key string, payload any, fn func(
 		text, err := json.Marshal(v)
 		if err != nil {
 			// The work was done, and must not be repeated because its result is missing.
-			return nil, errors.Join(ErrResultUnavailable, err)
+			return nil, WithoutResult(err)
 		}
 
 		return text, nil
@@ -150,8 +151,8 @@ func (c *Claim) finish(ctx context.Context, result []byte, err error, cutOff boo
 	case err == nil:
 		err = fmt.Errorf("%w: %d bytes, at most %d", ErrResultUnavailable, len(result), maxResult)
 		end = c.completeWithoutResult
-	case errors.Is(err, ErrResultUnavailable):
-		end = c.completeWithoutResult
+	case isWithoutResult(err):
+		err, end = errors.Join(err), c.completeWithoutResult // the mark is about this claim only
 	case IsNotBegun(err):
 		end, final = c.Release, false
 	case final:

@@ -61,6 +61,24 @@ func IsNotBegun(err error) bool {
 	return false
 }
 
+// WithoutResult returns an error for work that was done, and whose result cannot be stored: its claim is
+// completed without one. It wraps err and [ErrResultUnavailable], which alone says nothing of this work:
+// it may have come from a claim that the work made.
+func WithoutResult(err error) error { return &withoutResultError{err} }
+
+type withoutResultError struct{ error }
+
+func (e *withoutResultError) Error() string {
+	return ErrResultUnavailable.Error() + ": " + e.error.Error()
+}
+
+func (e *withoutResultError) Unwrap() []error { return []error{ErrResultUnavailable, e.error} }
+
+func isWithoutResult(err error) bool {
+	_, ok := err.(*withoutResultError) //nolint:errorlint // an error that wraps it may be another claim's
+	return ok
+}
+
 // Is reports whether target is a failure with the same code.
 func (f *Failure) Is(target error) bool {
 	other, ok := target.(*Failure)

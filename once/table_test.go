@@ -121,6 +121,18 @@ var ends = []struct {
 			leave()
 			return make([]byte, 100<<10), nil
 		}},
+	{about: "an error that says that there is no result", heard: "result not available", careful: "result not available",
+		work: func(context.Context, *watchedClaims, func()) ([]byte, error) {
+			return nil, once.WithoutResult(errFarSide)
+		}},
+	{about: "no result of another claim", heard: "taken_over", careful: "taken_over",
+		work: func(ctx context.Context, w *watchedClaims, _ func()) ([]byte, error) {
+			_, _, err := w.Do(ctx, "another", payload, func(context.Context, *once.Claim) ([]byte, error) {
+				return nil, once.WithoutResult(errFarSide)
+			})
+
+			return nil, err
+		}},
 	{about: "a completion that is not stored", heard: "taken_over", careful: "unknown",
 		work: func(_ context.Context, w *watchedClaims, _ func()) ([]byte, error) {
 			w.outage("UpdateItem")

@@ -95,9 +95,9 @@ func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, n
 	// The work is done. Its stored result may be unreadable, but a message needs no result.
 	case err == nil, errors.Is(err, once.ErrResultUnavailable):
 		return queues.Done()
-	// This call has run the handler, and the claim was ended according to its answer. The answer
-	// itself is returned, because the claim does not have its wait and error.
-	case own != nil && (errors.Is(err, errRedelivered) || errors.As(err, &final)):
+	// This call has run the handler. Its answer counts, with its wait and error, also if the claim could not
+	// be ended: another delivery would repeat what was done.
+	case own != nil:
 		return *own
 	case errors.As(err, &final):
 		return queues.Reject(final)
