@@ -121,6 +121,8 @@ func TestTheBoundsAndDefaultsOfTheConfiguration(t *testing.T) {
 		"a lease below 1 ms":        {func(c *once.Config) { c.Lease = time.Millisecond - 1 }, "Lease"},
 		"a lease of 1 ms":           {func(c *once.Config) { c.Lease = time.Millisecond }, ""},
 		"256 KiB in a record":       {func(c *once.Config) { c.Inline = 256 << 10 }, ""},
+		"a long operation":          {func(c *once.Config) { c.Operation = strings.Repeat("o", 129) }, "Operation: 129 bytes, at most 128"},
+		"a long code":               {func(c *once.Config) { c.Failures = map[string]error{strings.Repeat("o", 129): errFarSide} }, "a code of 129 bytes: at most 128"},
 		"a byte more in a record":   {func(c *once.Config) { c.Inline = 256<<10 + 1 }, "Inline 262145: 0 to 262144"},
 	} {
 		c := w.config()

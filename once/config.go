@@ -25,7 +25,7 @@ type Config struct {
 	Table string
 	// Operation names what is done under the keys, with a version if its payload has
 	// changed: "refund/v1". A key that another operation has used is a mismatch. It is the
-	// label of every [Event].
+	// label of every [Event]. At most 128 bytes. Default "".
 	Operation string
 	// Lease is how long a claim is exclusive. After that, others may take it over. Default
 	// 5 min, at least 1 ms.
@@ -53,8 +53,8 @@ type Config struct {
 	// Cache is how many finished claims this process remembers, so that their repeats need no
 	// call. Default 0.
 	Cache int
-	// Failures registers errors as final failures, by code. Work that returns one of them,
-	// or an error that [Fail] made, is not repeated.
+	// Failures registers errors as final failures, by code (1 to 128 bytes). Work that returns one of
+	// them, or an error that [Fail] made, is not repeated.
 	Failures map[string]error
 	// Reconcile finds out how work with an unknown outcome ended. [Claims.Do] and
 	// [Claims.Sweep] call it for such keys. Default: the outcome stays unknown until
@@ -100,6 +100,7 @@ func (c Config) withDefaults() (Config, error) {
 
 	require(c.DynamoDB != nil, "DynamoDB: must be set")
 	require(c.Table != "", "Table: must be set")
+	require(len(c.Operation) <= maxOperation, "Operation: %d bytes, at most %d", len(c.Operation), maxOperation)
 	require(c.Lease == 0 || c.Lease >= time.Millisecond, "Lease %s: at least 1ms", c.Lease)
 	require(c.Retention >= 0, "Retention %s: must not be negative", c.Retention)
 	require(c.Inline >= 0 && c.Inline <= maxInline, "Inline %d: 0 to %d", c.Inline, maxInline)
@@ -107,6 +108,7 @@ func (c Config) withDefaults() (Config, error) {
 
 	for code, err := range c.Failures {
 		require(code != "" && err != nil, "Failures: must pair a code with an error")
+		require(len(code) <= maxCode, "Failures: a code of %d bytes: at most %d", len(code), maxCode)
 	}
 
 	setDefault(&c.Lease, 5*time.Minute)

@@ -6,11 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"unicode/utf8"
+	"strings"
 )
 
-// maxFailure bounds the stored text of a failure, in bytes.
-const maxFailure = 1 << 10
+// Bounds of what is stored as text, in bytes.
+const (
+	maxFailure   = 1 << 10 // a failure's message
+	maxCode      = 128
+	maxOperation = 128
+	maxBy        = 256 // the name of an operator
+	maxReason    = 1 << 10
+)
 
 // Failure is a final failure. It is stored under the key, and every later caller gets an
 // equal one. After a replay, errors.Is and errors.As still find the error that
@@ -21,9 +27,10 @@ type Failure struct {
 	cause   error
 }
 
-// Fail makes err a final failure with a code. Work that returns it is not repeated.
+// Fail makes err a final failure with a code. Work that returns it is not repeated. The code is cut at 128
+// bytes, and the message, where it is stored, at 1 KiB.
 func Fail(code string, err error) error {
-	f := &Failure{Code: code, cause: err}
+	f := &Failure{Code: cut(code, maxCode), cause: err}
 	if err != nil {
 		f.Message = err.Error()
 	}
@@ -108,17 +115,17 @@ type storedFailure struct {
 	Message string `json:"message,omitempty"`
 }
 
-// encode returns the failure as it is stored. It shortens the message to maxFailure bytes
-// of valid UTF-8.
+// encode returns the failure as it is stored.
 func (f *Failure) encode() []byte {
-	message := f.Message
-	// Cut byte by byte until the text is valid: it may end within a character.
-	for len(message) > maxFailure || !utf8.ValidString(message) {
-		message = message[:min(len(message)-1, maxFailure)]
-	}
-	text, _ := json.Marshal(storedFailure{Code: f.Code, Message: message}) // strings never fail
+	stored := storedFailure{Code: cut(f.Code, maxCode), Message: cut(f.Message, maxFailure)}
+	text, _ := json.Marshal(stored) // strings never fail
 
 	return text
+}
+
+// cut shortens a text to n bytes of valid UTF-8. It may end within a character, which becomes a "?".
+func cut(text string, n int) string {
+	return strings.ToValidUTF8(text[:min(len(text), n)], "?")
 }
 
 // decodeFailure reads a stored failure. Its cause is the error that is registered for its

@@ -164,3 +164,28 @@ func TestForceReleaseRecognizesItsOwnRepeatOnly(t *testing.T) {
 		}
 	}
 }
+
+// What is stored as text has a bound, at which it is still taken.
+func TestTextsOfARecordAreBounded(t *testing.T) {
+	w := newWatchedClaims(t)
+	take(t, w.Claims, "k")
+
+	name, reason := strings.Repeat("a", 256), strings.Repeat("r", 1024)
+	for _, row := range [][2]string{{name + "a", reason}, {name, reason + "r"}} {
+		if err := w.ForceRelease(t.Context(), w.stored(t, "k"), row[0], row[1]); !errors.Is(err, once.ErrInvalid) {
+			t.Errorf("%d and %d bytes: %v", len(row[0]), len(row[1]), err)
+		}
+	}
+	must(t, w.ForceRelease(t.Context(), w.stored(t, "k"), name, reason))
+
+	long := errors.New(strings.Repeat("m", 2000) + "\xff")
+	_, _, first := w.Do(t.Context(), "f", payload, func(context.Context, *once.Claim) ([]byte, error) {
+		return nil, once.Fail(strings.Repeat("c", 127)+"\xffd", long)
+	})
+	_, _, again := w.Do(t.Context(), "f", payload, func(context.Context, *once.Claim) ([]byte, error) { return nil, nil })
+
+	var one, other *once.Failure
+	if !errors.As(first, &one) || !errors.As(again, &other) || one.Code != strings.Repeat("c", 127)+"?" || other.Code != one.Code || len(other.Message) != 1024 {
+		t.Errorf("%.200v, then %.200v", first, again)
+	}
+}

@@ -134,13 +134,18 @@ func (c *Claims) reconcileRecord(ctx context.Context, r Record) (resolved bool, 
 	return err == nil, err
 }
 
-// ForceRelease frees a key whatever its status. It is for an operator, whose name and
-// reason are kept in the record. A former holder can no longer end its claim. If the key was
+// ForceRelease frees a key whatever its status. It is for an operator, whose name (1 to 256 bytes) and
+// reason (1 to 1,024 bytes) are kept in the record. A former holder can no longer end its claim. If the key was
 // in progress or its outcome unknown, the next caller is TakenOver. The caches of other
 // processes replay a result until it expires.
 func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) error {
-	if by == "" || reason == "" {
+	switch {
+	case by == "" || reason == "":
 		return c.observe("force-release", r.Key, "", fmt.Errorf("%w: name and reason must be given", ErrInvalid))
+	case len(by) > maxBy:
+		return c.observe("force-release", r.Key, "", fmt.Errorf("%w: name: %d bytes, at most %d", ErrInvalid, len(by), maxBy))
+	case len(reason) > maxReason:
+		return c.observe("force-release", r.Key, "", fmt.Errorf("%w: reason: %d bytes, at most %d", ErrInvalid, len(reason), maxReason))
 	}
 
 	if err := c.learn(ctx); err != nil {
