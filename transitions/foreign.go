@@ -34,7 +34,20 @@ func ofType(attribute, placeholder string) string {
 var ownTypes = " AND " + ofType(updatedAtAttribute, ":number") + " AND " + ofType(enteredAtAttribute, ":number") +
 	" AND " + ofType(previousStateAttribute, ":text") + " AND " + ofType(causeAttribute, ":text")
 
-// bindTypes adds the values of ownTypes.
+// requestTypes is the same condition for what a writer with a table of requests sets. It needs both, so
+// such an order is refused.
+var requestTypes = " AND " + ofType(requestsAt, ":number") + " AND " + ofType(requestsAfter, ":number")
+
+// types is the condition that the order has no other types of what this writer's transitions set.
+func (o *Orders) types() string {
+	if o.keepsRequests() {
+		return ownTypes + requestTypes
+	}
+
+	return ownTypes
+}
+
+// bindTypes adds the values of the condition.
 func bindTypes(values image) {
 	values[":number"], values[":text"] = dynamo.S("N"), dynamo.S("S")
 }

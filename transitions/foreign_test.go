@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 	"ratchet/tests/shop"
 	"ratchet/transitions"
@@ -101,6 +102,30 @@ func TestAPartThatIsNeededIsNamed(t *testing.T) {
 
 		if err := call(s); !errors.Is(err, transitions.ErrUnreadable) || !containsName(err, name) || transitions.Retryable(err) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The attributes that say which requests have a row cannot be left out of a transition: their order is refused
+// by a writer with a table of requests, and moved by one without.
+func TestWhatTheTableOfRequestsNeedsIsNamed(t *testing.T) {
+	for _, name := range []string{"reqAt", "reqAfter"} {
+		for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
+			s := newOrdersIn(t, mode)
+			s.place(t, "o-1")
+			s.put(t, name, text("x"))
+
+			result, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2))
+			if !errors.Is(err, transitions.ErrUnreadable) || !containsName(err, name) || transitions.Retryable(err) {
+				t.Errorf("%s, %s: %+v, %v", name, mode, result, err)
+			}
+
+			if after := s.Item(t, "o-1"); after[name].(*types.AttributeValueMemberS).Value != "x" || dynamo.Number(after, "transitionId") != 1 {
+				t.Errorf("%s, %s: now %v", name, mode, after)
+			}
+
+			s.forgetRequests()
+			s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 		}
 	}
 }

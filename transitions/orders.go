@@ -53,9 +53,9 @@ func New(cfg Config) (*Orders, error) {
 		transactions: transactions,
 		editable:     editableIn(cfg.Definition),
 		versions:     versions,
-		sources:      newSources(len(cfg.Definition.States()), versions.condition),
 		updates:      newUpdates(cfg.RequestsTable != ""),
 	}
+	o.sources = newSources(len(cfg.Definition.States()), versions.condition, o.types())
 
 	if err := o.checkExpressions(); err != nil {
 		return nil, err

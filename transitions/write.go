@@ -38,6 +38,12 @@ func (o *Orders) planned(t *step, base *Order) decision {
 		return decision{err: &LimitError{What: "transitionId", Limit: int64(maxTransitionID)}}
 	}
 
+	if base != nil && o.keepsRequests() {
+		if err := base.Readable(requestsAt, requestsAfter); err != nil {
+			return decision{err: err}
+		}
+	}
+
 	w := &write{keep: o.keepRequest(t, base), into: "recent"}
 	if o.cfg.Journal == JournalTransactional {
 		err := o.inTransaction(w, t, base)
@@ -267,7 +273,7 @@ func (o *Orders) condition(w *step, values image) string {
 
 	text := o.sources.conditions[len(from)] + " AND " + id + " AND " + version + unused
 	if w.foreign == (foreign{}) {
-		text += ownTypes
+		text += o.types()
 		bindTypes(values)
 	}
 
@@ -315,14 +321,14 @@ const newerID = "(attribute_not_exists(transitionId) OR transitionId < :id)"
 // them.
 type sources struct{ names, conditions, anonymous, named []string }
 
-func newSources(most int, versions string) (s sources) {
+func newSources(most int, versions, types string) (s sources) {
 	for i := range most {
 		s.names = append(s.names, ":from"+strconv.Itoa(i))
 	}
 
 	for n := range most + 1 {
 		states := "attribute_exists(orderId) AND orderState IN (" + strings.Join(s.names[:n], ", ") + ")"
-		usual := states + " AND " + newerID + " AND " + versions + ownTypes
+		usual := states + " AND " + newerID + " AND " + versions + types
 		s.conditions = append(s.conditions, states)
 		s.anonymous, s.named = append(s.anonymous, usual), append(s.named, usual+unusedKey)
 	}

@@ -15,7 +15,7 @@ const (
 	Consumed    Outcome = "consumed"         // this request used the action; final
 	Reserved    Outcome = "reserved"         // the caller holds the action until HeldUntil
 	Released    Outcome = "released"         // the hold has ended
-	NotFound    Outcome = "action_not_found" // no such action was made here
+	NotFound    Outcome = "action_not_found" // no such action was made here, with one of the keys of today
 	Canceled    Outcome = "canceled"         // by its owner; final
 	AlreadyUsed Outcome = "already_used"     // by another request; final while remembered, then expired
 	Expired     Outcome = "expired"          // it was not used in time; final
