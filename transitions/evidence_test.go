@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/tests/shop"
@@ -175,7 +176,8 @@ func TestARequestWithoutRequestIDIsNotTheOneThatHadIt(t *testing.T) {
 	})
 }
 
-// TestARowOfTheJournalIsWrittenOnce: a second row with the same id changes nothing.
+// TestARowOfTheJournalIsWrittenOnce: a second row with the same id changes nothing, and is an error if it is of
+// another transition, as after the order was restored to an earlier time and not renewed.
 func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
 	s := newOrders(t)
 	s.place(t, "o-1")
@@ -187,12 +189,20 @@ func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, event := range []workflow.Event{workflow.Pay, workflow.Cancel} {
-		change.Transition.Event = event
-		if err := s.Record(t.Context(), change); err != nil {
-			t.Fatal(err)
+	record := func(about string, want error, differs func(*transitions.Transition)) {
+		other := change
+		differs(&other.Transition)
+
+		if err := s.Record(t.Context(), other); !errors.Is(err, want) || transitions.Retryable(err) {
+			t.Errorf("%s: %v, want %v", about, err, want)
 		}
 	}
+	record("the first", nil, func(*transitions.Transition) {})
+	record("again", nil, func(*transitions.Transition) {})
+	record("after an erasure", nil, func(made *transitions.Transition) { made.Cause = transitions.Cause{} })
+	record("another event", transitions.ErrJournalAhead, func(made *transitions.Transition) { made.Event = workflow.Cancel })
+	record("another state", transitions.ErrJournalAhead, func(made *transitions.Transition) { made.To = workflow.OnHold })
+	record("another time", transitions.ErrJournalAhead, func(made *transitions.Transition) { made.At = made.At.Add(time.Millisecond) })
 
 	if rows, err := s.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 1 || rows[0].Event != workflow.Pay {
 		t.Errorf("rows %+v, error %v", rows, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/workflow"
@@ -23,7 +24,7 @@ import (
 
 // Record writes the change's transition into the journal. If the row exists already, it
 // stays as it is and Record returns nil; only a row with the event [Lost] is replaced. Record
-// fails without a journal table.
+// fails with [ErrJournalAhead] if the row is of another transition, and without a journal table.
 func (o *Orders) Record(ctx context.Context, c Change) error {
 	if o.cfg.JournalTable == "" {
 		return fmt.Errorf("record transition %d of order %s: no journal table is configured", c.Transition.ID, c.New.ID)
@@ -31,22 +32,41 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	t := c.Transition
 
 	row := journalRow(c.New.life(), t, c.Old, c.New.DefinitionVersion)
-	// A failed condition is no error: the stream has delivered the record again.
-	_, err := o.beside(ctx, func() error {
+	written, refused, err := dynamo.UntilDecided(ctx, o.cfg.Attempts, func() error {
 		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName:                &o.cfg.JournalTable,
-			Item:                     row,
-			ConditionExpression:      &absentOrLost,
-			ExpressionAttributeNames: map[string]string{"#lost": "lost"},
+			TableName:                           &o.cfg.JournalTable,
+			Item:                                row,
+			ConditionExpression:                 &absentOrLost,
+			ExpressionAttributeNames:            map[string]string{"#lost": "lost"},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		})
 
 		return err
 	})
+
+	switch {
+	case err != nil:
+		err = asUnavailable(ctx, err)
+	// A row with the same transition is no error: the stream has delivered the record again.
+	case refused && !sameTransition(written, row):
+		err = fmt.Errorf("%w: it is %s to %s there", ErrJournalAhead, dynamo.Text(written, "event"), dynamo.Text(written, "toState"))
+	}
+
 	if err != nil {
 		return fmt.Errorf("record transition %d of order %s: %w", t.ID, c.New.ID, err)
 	}
 
 	return nil
+}
+
+// sameTransition compares what no writer changes later in the rows of one id: not who asked for it, which an
+// erasure removes. Of a transition that another program has made, only the state is known.
+func sameTransition(a, b image) bool {
+	event, other := dynamo.Text(a, "event"), dynamo.Text(b, "event")
+	known := func(event string) bool { return event != "" && event != "-" } // an image of the past has "-" (see ring.go)
+
+	return dynamo.Text(a, "toState") == dynamo.Text(b, "toState") &&
+		(!known(event) && !known(other) || event == other && dynamo.Number(a, "at") == dynamo.Number(b, "at"))
 }
 
 // absentOrLost is the condition that there is no row, or that the row stands for lost rows.

@@ -1,12 +1,17 @@
 package reactions_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/shipping"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -104,6 +109,29 @@ func TestAReplayRepeatsOnlyNotificationsAndOnlyOnRequest(t *testing.T) {
 
 	if got := s.booked(t); !slices.Equal(got, []string{key(t, orders, shipping.Effect)}) {
 		t.Errorf("booked %q", got)
+	}
+}
+
+// An order that was restored to an earlier time, and not renewed, makes an id again. No retry changes that, and
+// the journal keeps what it has.
+func TestTheJournalKeepsTheFirstTransitionOfAnID(t *testing.T) {
+	s := newOrderSystem(t)
+	orders, handlers := s.at(t, 1)
+	place(t, orders)
+	placed := s.Item(t, "o-1")
+	handle(t, handlers[reactions.JournalHandler], s.move(t, orders, workflow.Pay))
+
+	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: placed}); err != nil {
+		t.Fatal(err)
+	}
+
+	canceled := s.move(t, orders, workflow.Cancel)
+	if err := handlers[reactions.JournalHandler](t.Context(), canceled); !streams.IsPermanent(err) || !errors.Is(err, transitions.ErrJournalAhead) {
+		t.Errorf("got %v", err)
+	}
+
+	if rows, err := orders.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 1 || rows[0].Event != workflow.Pay {
+		t.Errorf("journal %+v, %v", rows, err)
 	}
 }
 
