@@ -1,7 +1,6 @@
 package transitions
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -184,7 +183,12 @@ func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transa
 	}
 
 	// Every attempt begins the same life.
-	n.Incarnation = cmp.Or(n.Incarnation, o.NewIncarnation())
+	if n.Incarnation == "" {
+		var err error
+		if n.Incarnation, err = o.NewIncarnation(ctx); err != nil {
+			return Result{}, err
+		}
+	}
 
 	return o.run(ctx, &placing{orders: o, order: n, with: with, refusal: n.fits(o.def), call: newCallID()}, sight{id: n.ID})
 }

@@ -67,11 +67,6 @@ func TestTheTimeOfEnteringIsTheServices(t *testing.T) {
 			s := newOrders(t)
 			s.onAClock(&service, ahead)
 
-			// The first answer tells the time, here that of a read.
-			if _, _, err := s.Get(t.Context(), "o-1"); err != nil {
-				t.Fatal(err)
-			}
-
 			step := func(do func()) time.Time {
 				service.Advance(time.Hour)
 				do()

@@ -1,6 +1,7 @@
 package transitions
 
 import (
+	"context"
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 // Incarnation names one life of an order: 13 characters of 0-9 a-v, which sort by the time at which
@@ -32,8 +35,19 @@ func NewIncarnation(at time.Time) Incarnation {
 	return Incarnation(lifeEncoding.EncodeToString(id[:]))
 }
 
-// NewIncarnation is the function of that name with the time of the service, as far as it is known.
-func (o *Orders) NewIncarnation() Incarnation { return NewIncarnation(o.clock.Now()) }
+// NewIncarnation is the function of that name with the time of the service, for which it makes one read if no
+// answer has stated it so far: the lives of an id are in the order of their names.
+func (o *Orders) NewIncarnation(ctx context.Context) (Incarnation, error) {
+	err := o.clock.Learn(ctx, func(ctx context.Context) error {
+		_, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &o.cfg.Table, Key: orderKey("clock")})
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("ask for the time: %w", asUnavailable(ctx, err))
+	}
+
+	return NewIncarnation(o.clock.Now()), nil
+}
 
 // validate returns an ErrInvalidRequest if i is not of the form that NewIncarnation returns.
 func (i Incarnation) validate() error {

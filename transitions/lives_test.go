@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -52,6 +53,61 @@ func TestAnIDThatIsUsedAgainHasAHistoryOfItsOwn(t *testing.T) {
 		if first.EffectKey(2, "ship") == second.EffectKey(2, "ship") || first.LifeID() == second.LifeID() || transitions.OrderOfLife(second.LifeID()) != "o-1" {
 			t.Errorf("%s: both lives have the keys %s and %s", mode, second.EffectKey(2, "ship"), second.LifeID())
 		}
+	}
+}
+
+// The lives of an id are in the order of their names, also if the machine that places the order again is slow and
+// has heard nothing.
+func TestASlowMachineNamesALaterLife(t *testing.T) {
+	for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
+		var service embeddedtest.Clock
+		s := newOrdersIn(t, mode)
+		s.onAClock(&service, 0)
+		s.place(t, "o-1")
+		shop.Record(t, s.Orders, nil, s.Item(t, "o-1"))
+		first := s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied).Order.Incarnation
+		s.deleteOrder(t)
+		service.Advance(time.Hour)
+		s.onAClock(&service, -9*time.Hour)
+		s.place(t, "o-1")
+		shop.Record(t, s.Orders, nil, s.Item(t, "o-1"))
+		second := s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied).Order.Incarnation
+
+		if second <= first {
+			t.Errorf("%s: %s, then %s", mode, first, second)
+		}
+		s.deleteOrder(t)
+
+		if _, err := s.Restore(t.Context(), "o-1", true); err != nil {
+			t.Errorf("%s: %v", mode, err)
+		}
+
+		if back, found, err := s.Get(t.Context(), "o-1"); err != nil || !found || back.Incarnation != second {
+			t.Errorf("%s: %+v came back, %v", mode, back, err)
+		}
+	}
+}
+
+// A renewed order whose earlier lives cannot be read proves nothing about the requests that they took.
+func TestALifeWithoutAReadableNameIsNoProof(t *testing.T) {
+	s := newOrdersIn(t, transitions.JournalTransactional)
+	s.place(t, "o-1")
+	s.want(t, keyed("o-1", workflow.Hold, "r-hold"), transitions.Applied)
+
+	for n := range transitions.TransitionID(6) { // the ring forgets the hold
+		s.want(t, given("o-1", workflow.Release, 2*n+3), transitions.Applied)
+		s.want(t, given("o-1", workflow.Hold, 2*n+4), transitions.Applied)
+	}
+	released := s.want(t, given("o-1", workflow.Release, 15), transitions.Applied).Order
+
+	if renewed, err := s.Renew(t.Context(), released); err != nil || !renewed {
+		t.Fatal(renewed, err)
+	}
+	s.want(t, keyed("o-1", workflow.Hold, "r-hold"), transitions.Replayed)
+	s.put(t, "lives", text("x"))
+
+	if result, err := s.Apply(t.Context(), keyed("o-1", workflow.Hold, "r-hold")); err == nil {
+		t.Errorf("got %s", result.Verdict)
 	}
 }
 

@@ -24,6 +24,10 @@ func meteredOrders(t *testing.T, mode transitions.JournalMode) (*orders, func(wa
 		}
 	})
 
+	if _, err := s.NewIncarnation(t.Context()); err != nil { // the first call of a process asks for the time
+		t.Fatal(err)
+	}
+
 	return s, func(want units) {
 		t.Helper()
 

@@ -126,7 +126,10 @@ func (p *move) forgottenRequest(ctx context.Context, order *Order) (t Transition
 		if t, found, err = o.findRequest(ctx, order.life(), p.key); err != nil || found {
 			return t, found, err
 		}
-		forgotten = order.unrecorded()
+		// The rows of an earlier life whose name cannot be read were not looked at.
+		if order.Readable(livesAttribute) == nil {
+			forgotten = order.unrecorded()
+		}
 	}
 
 	// Every forgotten request has a row: no row means that it was never applied.

@@ -96,7 +96,10 @@ func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.
 
 	// The reservation has the name of the life that begins here, so no earlier order with the id has one
 	// of that name. If the order exists, nothing is reserved, and acceptPlaced reserves for its life.
-	n.Incarnation = s.cfg.Orders.NewIncarnation()
+	var err error
+	if n.Incarnation, err = s.cfg.Orders.NewIncarnation(ctx); err != nil {
+		return transitions.Result{}, err
+	}
 
 	reserve, err := s.cfg.Stock.ReserveIn(n.ID.Life(n.Incarnation), lines, time.Time{})
 	if err != nil {

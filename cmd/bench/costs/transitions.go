@@ -42,6 +42,12 @@ func openOrders(ctx context.Context, mode transitions.JournalMode) (*orderMeter,
 		Log:           quiet,
 		Now:           func() time.Time { return noon },
 	})
+	if err != nil {
+		return nil, err
+	}
+
+	// The first call of a process asks for the time. It is not one of those that are measured.
+	_, err = orders.NewIncarnation(ctx)
 
 	return &orderMeter{meteredEngine: l, Orders: orders}, err
 }
