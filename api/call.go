@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"regexp"
+	"sync"
 
 	"ratchet/api/auth"
 )
@@ -40,11 +41,11 @@ func callOf(ctx context.Context) *call {
 	return &call{}
 }
 
-var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._-]{8,64}$`)
+var requestIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{8,64}$`) })
 
 // requestID returns the client's X-Request-Id if it is a valid one, a random id otherwise.
 func requestID(r *http.Request) string {
-	if id := r.Header.Get("X-Request-Id"); requestIDRule.MatchString(id) {
+	if id := r.Header.Get("X-Request-Id"); requestIDRule().MatchString(id) {
 		return id
 	}
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -129,7 +130,7 @@ func orderIDOf(l deadletters.Letter) string {
 }
 
 // deadLetterRule is the rule of a dead letter's id. An id with # is a part of a large dead letter.
-var deadLetterRule = regexp.MustCompile(`^[!-"$-~]{1,700}$`)
+var deadLetterRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[!-"$-~]{1,700}$`) })
 
 type redriveInput struct {
 	input.MayBeKeyed
@@ -189,7 +190,7 @@ func (s *service) ownDeadLetter(ctx context.Context, c caller, in *redriveInput)
 	}
 
 	id, err := base64.RawURLEncoding.Strict().DecodeString(in.Letter)
-	if err != nil || !deadLetterRule.Match(id) {
+	if err != nil || !deadLetterRule().Match(id) {
 		return deadletters.Letter{}, notFound("dead_letter")
 	}
 

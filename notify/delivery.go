@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -69,11 +70,13 @@ func (d Delivery) ID() string {
 // ended reports whether no further attempt is made.
 func (d Delivery) ended() bool { return d.Status != Pending }
 
-var deliveryIDRule = regexp.MustCompile(`^([^/]{1,128})/([0-9a-v]{1,13})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})(?:/(.+))?$`)
+var deliveryIDRule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^/]{1,128})/([0-9a-v]{1,13})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})(?:/(.+))?$`)
+})
 
 // parseID returns the key of the delivery that an id names.
 func parseID(id string) (dynamo.Item, error) {
-	parts := deliveryIDRule.FindStringSubmatch(id)
+	parts := deliveryIDRule().FindStringSubmatch(id)
 	if parts == nil {
 		return nil, fmt.Errorf("%w: delivery %q: must be ORDER/INCARNATION/TRANSITION/ENDPOINT", ErrInvalid, id)
 	}

@@ -50,11 +50,11 @@ const (
 	writeAttempts = 8
 )
 
-var idRule = regexp.MustCompile(`^([A-Za-z0-9_-]{1,20}:)?[A-Za-z0-9_-]{1,64}$`)
+var idRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z0-9_-]{1,20}:)?[A-Za-z0-9_-]{1,64}$`) })
 
 // checkID returns ErrInvalid if the text cannot be the id of an endpoint.
 func checkID(id string) error {
-	if !idRule.MatchString(id) {
+	if !idRule().MatchString(id) {
 		return fmt.Errorf("%w: id %q: 1 to 64 of A-Z a-z 0-9 _ -", ErrInvalid, id)
 	}
 

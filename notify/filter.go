@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"ratchet/workflow"
 )
@@ -32,8 +33,8 @@ const (
 )
 
 var (
-	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-	tenantRule = regexp.MustCompile(`^([A-Za-z0-9_-]{0,64}|\*)$`)
+	nameRule   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) })
+	tenantRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z0-9_-]{0,64}|\*)$`) })
 )
 
 func (f Filter) check() (faults []error) {
@@ -47,14 +48,14 @@ func (f Filter) check() (faults []error) {
 	require(len(f.Events) <= maxFilterNames, "%d events, at most %d", len(f.Events), maxFilterNames)
 
 	for _, state := range f.States {
-		require(nameRule.MatchString(string(state)), "state %q: 1 to 64 of A-Z a-z 0-9 _ . -", state)
+		require(nameRule().MatchString(string(state)), "state %q: 1 to 64 of A-Z a-z 0-9 _ . -", state)
 	}
 
 	for _, event := range f.Events {
-		require(nameRule.MatchString(string(event)), "event %q: 1 to 64 of A-Z a-z 0-9 _ . -", event)
+		require(nameRule().MatchString(string(event)), "event %q: 1 to 64 of A-Z a-z 0-9 _ . -", event)
 	}
 
-	require(tenantRule.MatchString(f.Tenant), "tenant %q: a tenant's name, or * for all", f.Tenant)
+	require(tenantRule().MatchString(f.Tenant), "tenant %q: a tenant's name, or * for all", f.Tenant)
 
 	for _, name := range slices.Sorted(maps.Keys(f.Attributes)) {
 		require(slices.Contains(AttributeNames(), name), "attribute %q: one of %s", name, strings.Join(AttributeNames(), ", "))

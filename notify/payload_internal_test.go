@@ -65,7 +65,7 @@ func FuzzSchemas(f *testing.F) {
 			State: workflow.State(state), From: workflow.State(from), Event: workflow.Event(event), At: time.Unix(at, 0).UTC(),
 			Attributes: map[string]string{"currency": currency}, Cause: transitions.Cause{Code: code, Text: text, Actor: actor},
 		}
-		if order == "" || order == tenant+":" || !nameRule.MatchString(state) || id < 1 || n.At.Year() < 1 || n.At.Year() > 9999 || len(text) > 128 || n.Cause.Validate() != nil {
+		if order == "" || order == tenant+":" || !nameRule().MatchString(state) || id < 1 || n.At.Year() < 1 || n.At.Year() > 9999 || len(text) > 128 || n.Cause.Validate() != nil {
 			return
 		}
 

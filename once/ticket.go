@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -24,7 +25,9 @@ func (Ticket) GoString() string { return hiddenTicket }
 // LogValue keeps loggers from printing the ticket.
 func (Ticket) LogValue() slog.Value { return slog.StringValue(hiddenTicket) }
 
-var ticketRule = regexp.MustCompile(`^([A-Z2-7]{26})-([0-9]{1,18})-([0-9]{1,12})-([A-Za-z0-9_-]{0,64})(\.t)?$`)
+var ticketRule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Z2-7]{26})-([0-9]{1,18})-([0-9]{1,12})-([A-Za-z0-9_-]{0,64})(\.t)?$`)
+})
 
 // takenOverMark ends the ticket of a claim that is TakenOver.
 const takenOverMark = ".t"
@@ -53,7 +56,7 @@ func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
 	}
 
 	malformed := fmt.Errorf("resume a claim: %w: ticket: must be one of Claim.Ticket", ErrInvalid)
-	parts := ticketRule.FindStringSubmatch(string(t))
+	parts := ticketRule().FindStringSubmatch(string(t))
 	if parts == nil {
 		return nil, malformed
 	}

@@ -173,7 +173,7 @@ func parseEvent(body []byte) (Received, error) {
 
 	id, step, ok := strings.Cut(data.Key, "/")
 	switch {
-	case !ok || !paymentRule.MatchString(id) || !stepRule.MatchString(step):
+	case !ok || !paymentRule().MatchString(id) || !stepRule().MatchString(step):
 		return Received{}, fmt.Errorf("%w: data.key: paymentId/stepId", ErrCallback)
 	case data.Amount < 1 || data.Amount > ledger.MaxAmount:
 		return Received{}, fmt.Errorf("%w: data.amount: 1 to %d", ErrCallback, int64(ledger.MaxAmount))

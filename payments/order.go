@@ -30,7 +30,7 @@ func IDForOrder(life string) string {
 		owner, own = "", life
 	}
 
-	if len(own) <= maxOwnID && paymentRule.MatchString(life) && !strings.HasPrefix(own, digestPrefix) {
+	if len(own) <= maxOwnID && paymentRule().MatchString(life) && !strings.HasPrefix(own, digestPrefix) {
 		return life
 	}
 
@@ -40,7 +40,7 @@ func IDForOrder(life string) string {
 	switch {
 	case !owned:
 		return digest
-	case len(owner) > maxOwner || !paymentRule.MatchString(owner):
+	case len(owner) > maxOwner || !paymentRule().MatchString(owner):
 		return ":" + digest // no tenant has such a name
 	default:
 		return owner + ":" + digest

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"ratchet/once/ledger"
@@ -152,14 +153,14 @@ type Payment struct {
 }
 
 var (
-	paymentRule = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,81}$`)
-	stepRule    = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,36}$`)
+	paymentRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._:-]{1,81}$`) })
+	stepRule    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._:-]{1,36}$`) })
 )
 
 const maxOrderID = 256 // bytes
 
 func checkPaymentID(id string) error {
-	if !paymentRule.MatchString(id) {
+	if !paymentRule().MatchString(id) {
 		return fmt.Errorf("%w: id: 1 to 81 of A-Z a-z 0-9 . _ : -", ErrInvalid)
 	}
 
@@ -194,7 +195,7 @@ func (n NewPayment) Validate() error {
 // Validate returns ErrInvalid with the first field that breaks a rule.
 func (r StepRequest) Validate() error {
 	switch {
-	case !stepRule.MatchString(r.ID) || slices.Contains(reservedIDs, Kind(r.ID)):
+	case !stepRule().MatchString(r.ID) || slices.Contains(reservedIDs, Kind(r.ID)):
 		return fmt.Errorf("%w: id: 1 to 36 of A-Z a-z 0-9 . _ : -, not one of %v", ErrInvalid, reservedIDs)
 	case r.Amount < 1 || r.Amount > ledger.MaxAmount:
 		return fmt.Errorf("%w: amount %d: 1 to %d", ErrInvalid, r.Amount, int64(ledger.MaxAmount))

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"ratchet/notify/webhooks"
@@ -213,7 +214,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-var prefixRule = regexp.MustCompile(`^[A-Za-z0-9_-]{0,40}$`)
+var prefixRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{0,40}$`) })
 
 // Validate returns an error with every field that breaks a rule, its value and the rule. Call it on a
 // configuration that [Config.WithDefaults] has filled. Secrets, keys and files are checked when they
@@ -227,10 +228,10 @@ func (c Config) Validate() error {
 	}
 
 	require(c.EndpointURL == "" || isHTTPURL(c.EndpointURL), "endpoint-url %q: must be http://HOST:PORT or https://HOST", withoutUser(c.EndpointURL))
-	require(prefixRule.MatchString(c.Prefix), "prefix %q: at most 40 of A-Z a-z 0-9 _ -", withoutUser(c.Prefix))
+	require(prefixRule().MatchString(c.Prefix), "prefix %q: at most 40 of A-Z a-z 0-9 _ -", withoutUser(c.Prefix))
 	require(slices.Contains(journalModes(), c.Journal), `journal %q: must be "stream" or "transactional"`, withoutUser(c.Journal))
 	require(c.PaymentMode == paymentCharge || c.PaymentMode == paymentCapture, `payment-mode %q: must be "charge" or "capture"`, withoutUser(c.PaymentMode))
-	require(c.RequestsQueue == "" || isURL(c.RequestsQueue) || queueNameRule.MatchString(c.RequestsQueue), requestsQueueRule, withoutUser(c.RequestsQueue))
+	require(c.RequestsQueue == "" || isURL(c.RequestsQueue) || queueNameRule().MatchString(c.RequestsQueue), requestsQueueRule, withoutUser(c.RequestsQueue))
 
 	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)
 	require(c.CallsPerSecond >= 0 && c.CallsPerSecond <= 10_000, "calls-per-second %d: 1 to 10000", c.CallsPerSecond)

@@ -178,7 +178,7 @@ var placeholderPattern = regexp.MustCompile(`\$\{([^}"]*)\}`)
 
 // machineNameRule allows fewer characters than Step Functions, so that the name needs no quotes in
 // shells, URLs and templates.
-var machineNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+var machineNameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`) })
 
 // tokensTable is the placeholder for the table of parked tasks.
 const tokensTable = "TaskTokensTable"
@@ -216,7 +216,7 @@ func (f *flow) checkActivities() error {
 	}
 
 	var faults []error
-	if name := f.prefix + f.machineName(); !machineNameRule.MatchString(name) {
+	if name := f.prefix + f.machineName(); !machineNameRule().MatchString(name) {
 		faults = append(faults, fmt.Errorf("the name of the state machine is the prefix and the definition's name, %q: at most 80 of A-Z a-z 0-9 _ -", name))
 	}
 

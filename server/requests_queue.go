@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +19,7 @@ import (
 	"ratchet/transitions"
 )
 
-var queueNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,67}$|^[A-Za-z0-9_-]{1,62}\.fifo$`)
+var queueNameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,67}$|^[A-Za-z0-9_-]{1,62}\.fifo$`) })
 
 // maxQueueName is the longest name of a queue, with ".fifo": SQS quotas, "Queue name".
 const maxQueueName = 80

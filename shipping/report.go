@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -74,15 +75,15 @@ var ErrInvalidReport = errors.New("invalid report")
 const maxField = 200
 
 var (
-	reportIDRule = regexp.MustCompile(`^[\x21-\x7e]{1,200}$`)
-	parcelRule   = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+	reportIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\x21-\x7e]{1,200}$`) })
+	parcelRule   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`) })
 )
 
 // Validate returns an ErrInvalidReport that names the first field that breaks a rule. Lines are
 // checked against the order's rules when they are applied.
 func (r Report) Validate() error {
 	switch {
-	case !reportIDRule.MatchString(r.ID):
+	case !reportIDRule().MatchString(r.ID):
 		return fmt.Errorf("%w: id: 1 to 200 printable ASCII characters without spaces", ErrInvalidReport)
 	case r.Shipment == "" || len(r.Shipment) > maxField:
 		return fmt.Errorf("%w: shipment: 1 to %d bytes", ErrInvalidReport, maxField)
@@ -92,7 +93,7 @@ func (r Report) Validate() error {
 		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, reported)
 	case len(r.Tracking) > maxField:
 		return fmt.Errorf("%w: tracking: at most %d bytes", ErrInvalidReport, maxField)
-	case r.Parcel != "" && !parcelRule.MatchString(r.Parcel):
+	case r.Parcel != "" && !parcelRule().MatchString(r.Parcel):
 		return fmt.Errorf("%w: parcel: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidReport)
 	case r.Parcel != "" && r.Milestone == Canceled:
 		return fmt.Errorf("%w: parcel: only a whole shipment is canceled", ErrInvalidReport)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -72,7 +73,7 @@ func (Note) GoString() string { return "[note]" }
 func (Note) LogValue() slog.Value { return slog.StringValue("[note]") }
 
 // fieldRule matches the name of an address's field.
-var fieldRule = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var fieldRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) })
 
 // The reasons why an edit is refused although the order is in the right state.
 const (
@@ -85,7 +86,7 @@ const (
 // breaks a rule.
 func (i Item) validate(field string) error {
 	switch {
-	case !skuRule.MatchString(i.SKU):
+	case !skuRule().MatchString(i.SKU):
 		return fmt.Errorf("%w: %s.sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, field)
 	case i.Quantity < 1 || i.Quantity > maxQuantity:
 		return fmt.Errorf("%w: %s.quantity %d: 1 to %d", ErrInvalidRequest, field, i.Quantity, maxQuantity)
@@ -282,7 +283,7 @@ func (c *changeItem) plan(order *Order, d draft) (Verdict, string, error) {
 type removeItem struct{ sku string }
 
 func (c *removeItem) validate() error {
-	if !skuRule.MatchString(c.sku) {
+	if !skuRule().MatchString(c.sku) {
 		return fmt.Errorf("%w: sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest)
 	}
 
@@ -353,7 +354,7 @@ func (a Address) validate(field string) error {
 	size := 0
 	for name, text := range a {
 		switch {
-		case !fieldRule.MatchString(name):
+		case !fieldRule().MatchString(name):
 			return fmt.Errorf("%w: %s: names of fields have 1 to 64 characters of A-Z a-z 0-9 _ . -", ErrInvalidRequest, field)
 		case len(text) > maxFieldText || !utf8.ValidString(text):
 			return fmt.Errorf("%w: %s.%s: UTF-8, at most %d bytes", ErrInvalidRequest, field, name, maxFieldText)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -59,7 +60,7 @@ const (
 
 var (
 	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
-	skuRule      = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
+	skuRule      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\x21-\x7e]{1,128}$`) })
 )
 
 // Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and
@@ -83,7 +84,7 @@ func (n NewOrder) Validate() error {
 
 	for i, line := range n.Items {
 		switch {
-		case !skuRule.MatchString(line.SKU):
+		case !skuRule().MatchString(line.SKU):
 			return fmt.Errorf("%w: items[%d].sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, i)
 		case line.Quantity < 1:
 			return fmt.Errorf("%w: items[%d].quantity %d: at least 1", ErrInvalidRequest, i, line.Quantity)

@@ -61,7 +61,7 @@ func (p Parcel) Validate() error {
 	seen := map[string]bool{}
 	for i, l := range p.Lines {
 		switch {
-		case !skuRule.MatchString(l.SKU):
+		case !skuRule().MatchString(l.SKU):
 			return fmt.Errorf("%w: lines[%d].sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, i)
 		case seen[l.SKU]:
 			return fmt.Errorf("%w: lines[%d].sku: appears twice", ErrInvalidRequest, i)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"ratchet/internal/dynamo"
@@ -41,8 +42,8 @@ func (Metadata) GoString() string { return "[metadata]" }
 func (Metadata) LogValue() slog.Value { return slog.StringValue("[metadata]") }
 
 var (
-	nameRule     = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`) // of a customer or a reference
-	metadataRule = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
+	nameRule     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`) }) // of a customer or a reference
+	metadataRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`) })
 )
 
 // CheckCustomer returns an error that says the rule if the text cannot refer to a customer
@@ -53,7 +54,7 @@ func CheckCustomer(text string) error { return checkName("customer", text) }
 func CheckReference(text string) error { return checkName("reference", text) }
 
 func checkName(field, text string) error {
-	if !nameRule.MatchString(text) {
+	if !nameRule().MatchString(text) {
 		return fmt.Errorf("%s: 1 to 100 of A-Z a-z 0-9 . _ : -", field)
 	}
 
@@ -70,7 +71,7 @@ func (m Metadata) validate() error {
 	// Sorted, so that the same metadata always has the same error.
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		switch text := m[name]; {
-		case !metadataRule.MatchString(name):
+		case !metadataRule().MatchString(name):
 			return fmt.Errorf("%w: metadata: names have 1 to 40 characters of A-Z a-z 0-9 _ . -", ErrInvalidRequest)
 		case len(text) > maxMetadataText || !utf8.ValidString(text):
 			return fmt.Errorf("%w: metadata.%s: UTF-8, at most %d bytes", ErrInvalidRequest, name, maxMetadataText)

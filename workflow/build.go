@@ -52,8 +52,8 @@ func (d *Definition) indexStates() error {
 	}
 
 	for i, s := range d.spec.States {
-		if !name.MatchString(string(s.State)) {
-			return specError("state", i, "state %q: names match %s", s.State, name)
+		if !name().MatchString(string(s.State)) {
+			return specError("state", i, "state %q: names match %s", s.State, name())
 		}
 
 		if _, dup := d.states[s.State]; dup {
@@ -73,8 +73,8 @@ func (d *Definition) indexStates() error {
 func (d *Definition) indexEvents() error {
 	place := d.spec.Place
 	switch {
-	case !name.MatchString(string(place)):
-		return specError("place", 0, "place event %q: names match %s", place, name)
+	case !name().MatchString(string(place)):
+		return specError("place", 0, "place event %q: names match %s", place, name())
 	case place == Migrate:
 		return specError("place", 0, "event %s is reserved for changes of version", Migrate)
 	}
@@ -83,8 +83,8 @@ func (d *Definition) indexEvents() error {
 		switch {
 		case t.Event == Migrate:
 			return specError("transition", i, "event %s is reserved for changes of version", Migrate)
-		case !name.MatchString(string(t.Event)):
-			return specError("transition", i, "event %q: names match %s", t.Event, name)
+		case !name().MatchString(string(t.Event)):
+			return specError("transition", i, "event %q: names match %s", t.Event, name())
 		case t.Event == place:
 			return specError("transition", i, "event %s creates orders; no transition may use it", t.Event)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Op is the operation of a [Guard]: one of = <> < <= > >= in exists missing. DynamoDB's
@@ -56,11 +57,13 @@ type Guard struct {
 
 // guardPath matches an attribute path, or size() around a path.
 // Groups 1 and 3 are the two halves of size().
-var guardPath = regexp.MustCompile(`^(size\()?[A-Za-z_][A-Za-z0-9_]*(\[[0-9]{1,4}\]|\.[A-Za-z_][A-Za-z0-9_]*){0,30}(\))?$`)
+var guardPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(size\()?[A-Za-z_][A-Za-z0-9_]*(\[[0-9]{1,4}\]|\.[A-Za-z_][A-Za-z0-9_]*){0,30}(\))?$`)
+})
 
 // checkPath returns nil for a path. For any other text the error says why it is no path.
 func checkPath(path string) error {
-	m := guardPath.FindStringSubmatch(path)
+	m := guardPath().FindStringSubmatch(path)
 	switch {
 	// size( and ) stand together or not at all.
 	case m != nil && (m[1] == "") == (m[3] == ""):
@@ -78,8 +81,8 @@ func checkPath(path string) error {
 // Normalize returns the guard with its value in one of the types that Value documents, or
 // an error that says why DynamoDB cannot express the guard.
 func (g Guard) Normalize() (Guard, error) {
-	if !name.MatchString(g.Name) {
-		return g, fmt.Errorf("guard %q: names match %s", g.Name, name)
+	if !name().MatchString(g.Name) {
+		return g, fmt.Errorf("guard %q: names match %s", g.Name, name())
 	}
 
 	var err error
@@ -136,8 +139,8 @@ func (g Guard) normalOperand() (any, error) {
 	switch {
 	case g.Value != nil:
 		return g.comparable(g.Value)
-	case g.Request != "" && !name.MatchString(g.Request):
-		return nil, fmt.Errorf("request value %q: names match %s", g.Request, name)
+	case g.Request != "" && !name().MatchString(g.Request):
+		return nil, fmt.Errorf("request value %q: names match %s", g.Request, name())
 	case g.Other != "" && g.Other == g.Attribute:
 		// DynamoDB refuses a condition that compares an attribute with itself.
 		return nil, fmt.Errorf("%s is compared with itself, which DynamoDB refuses", g.Attribute)

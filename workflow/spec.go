@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // State is a state of an order, like "PAYMENT_RECEIVED".
@@ -14,7 +15,7 @@ type Event string
 
 // name matches the names of states, events and guards. They become parts of expressions,
 // diagrams and item paths and must be safe in all of them.
-var name = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
 // Spec describes a definition. [New] checks it.
 type Spec struct {

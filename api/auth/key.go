@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"ratchet/internal/dynamo"
@@ -20,12 +21,12 @@ type NewKey struct {
 	Expires time.Time
 }
 
-var nameRule = regexp.MustCompile(`^[\x20-\x7e]{1,64}$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\x20-\x7e]{1,64}$`) })
 
 // validate returns ErrInvalid with every rule that n breaks.
 func (n NewKey) validate(now time.Time) error {
 	var errs []error
-	if !nameRule.MatchString(n.Name) {
+	if !nameRule().MatchString(n.Name) {
 		errs = append(errs, fmt.Errorf("%w: name: 1 to 64 printable ASCII characters", ErrInvalid))
 	}
 

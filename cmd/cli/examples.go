@@ -21,10 +21,11 @@ func addExamples(c *cobra.Command) {
 			continue
 		}
 
+		path := sub.CommandPath() + " " // the space keeps `orders` from matching `orders-x`
+
 		var lines []string
 		for line := range strings.Lines(examplesText) {
-			// The space keeps `orders` from matching `orders-x`.
-			if strings.HasPrefix(strings.TrimSpace(line)+" ", sub.CommandPath()+" ") {
+			if strings.HasPrefix(strings.TrimSpace(line)+" ", path) {
 				lines = append(lines, "  "+strings.TrimSpace(line))
 			}
 		}

@@ -6,14 +6,15 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // rule allows the length of a name but fewer characters than Step Functions:
 // https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
-var rule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+var rule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`) })
 
 // IsValid reports whether the text can be the name of an execution.
-func IsValid(text string) bool { return rule.MatchString(text) }
+func IsValid(text string) bool { return rule().MatchString(text) }
 
 // Digest returns 32 characters that stand for a text which is no name.
 func Digest(text string) string {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"ratchet/notify"
@@ -66,14 +67,14 @@ type Scheme struct {
 // builtIn are the schemes of this package, and "none", which has a meaning in the setting notify.
 var builtIn = []string{"http", "https", "log", "none", "file", "dir", "sqs", "sns", "eventbridge", "mailto"}
 
-var schemeRule = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}$`)
+var schemeRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}$`) })
 
 // CheckSchemes returns an error that names every scheme that breaks a rule.
 func CheckSchemes(schemes map[string]Scheme) error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(schemes)) {
 		switch {
-		case !schemeRule.MatchString(name):
+		case !schemeRule().MatchString(name):
 			faults = append(faults, fmt.Errorf("destination scheme %q: must be 1 to 32 of a-z 0-9 + . -, beginning with a letter", name))
 		case slices.Contains(builtIn, name):
 			faults = append(faults, fmt.Errorf("destination scheme %q: is built in and cannot be replaced", name))

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -31,7 +32,7 @@ const (
 )
 
 // An id with a dot would make the signed text ambiguous.
-var idRule = regexp.MustCompile(`^[A-Za-z0-9_:-]{1,128}$`)
+var idRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_:-]{1,128}$`) })
 
 // Config configures [Keys].
 type Config struct {
@@ -89,7 +90,7 @@ func New(cfg Config) (*Keys, error) {
 // and must be the same for every delivery of the message. The timestamp and the signature are new
 // for each delivery.
 func (k *Keys) Sign(id string, body []byte) (http.Header, error) {
-	if !idRule.MatchString(id) {
+	if !idRule().MatchString(id) {
 		return nil, fmt.Errorf("%w: id: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrInvalid)
 	}
 

@@ -108,7 +108,7 @@ func headers(h http.Header) (id, sent string, signatures [][]byte, err error) {
 		return "", "", nil, fmt.Errorf("%w: at most %d bytes", ErrMalformed, maxHeader)
 	}
 
-	if !idRule.MatchString(values[0]) {
+	if !idRule().MatchString(values[0]) {
 		return "", "", nil, fmt.Errorf("%w: %s: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrMalformed, HeaderID)
 	}
 

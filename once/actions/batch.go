@@ -125,7 +125,7 @@ func (a *Actions) Bulk(ctx context.Context, b Batch, each func(BatchAction) erro
 
 func (b Batch) validate() error {
 	switch {
-	case !textRule.MatchString(b.ID):
+	case !textRule().MatchString(b.ID):
 		return invalid("batch: 1 to 255 printable ASCII characters")
 	case !codePrefixRule.MatchString(b.Prefix):
 		return invalid("prefix: 2 to 16 letters and digits")

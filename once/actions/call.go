@@ -29,9 +29,9 @@ type Request struct {
 
 func (r Request) validate() error {
 	switch {
-	case r.ConsumeID != "" && !textRule.MatchString(r.ConsumeID):
+	case r.ConsumeID != "" && !textRule().MatchString(r.ConsumeID):
 		return invalid("consumeId: 1 to 255 printable ASCII characters")
-	case r.Holder != "" && !textRule.MatchString(r.Holder):
+	case r.Holder != "" && !textRule().MatchString(r.Holder):
 		return invalid("holder: 1 to 255 printable ASCII characters")
 	case r.Fence < 0:
 		return invalid("fence: counts from 1")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,7 +29,7 @@ const (
 
 var (
 	codePrefixRule = regexp.MustCompile(`^[A-Z0-9]{2,16}$`)
-	chosenRule     = regexp.MustCompile(`^[A-Z0-9][A-Z0-9-]{1,62}[A-Z0-9]$`)
+	chosenRule     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z0-9][A-Z0-9-]{1,62}[A-Z0-9]$`) })
 	// codeEpoch is hour 0 of the expiry in a code. The last hour is in 2139.
 	codeEpoch  = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	codeTyping = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "")
@@ -51,7 +52,7 @@ func (a *Actions) resolveCode(text string) (ref, bool) {
 	code := normalCode(text)
 	prefix, body, isGenerated := splitGenerated(code)
 	if !isGenerated {
-		return chosenRef(code), chosenRule.MatchString(code)
+		return chosenRef(code), chosenRule().MatchString(code)
 	}
 
 	// Trim leaves something if any character is outside the alphabet.
@@ -120,7 +121,7 @@ func base32(b []byte, n int) string {
 // checkChosen returns an error that names the rule that a chosen code breaks.
 func checkChosen(code string) error {
 	switch _, _, isGenerated := splitGenerated(code); {
-	case !chosenRule.MatchString(code):
+	case !chosenRule().MatchString(code):
 		return fmt.Errorf("%w: code: 3 to 64 letters, digits and hyphens", ErrInvalid)
 	case isGenerated:
 		return fmt.Errorf("%w: code: a word, a hyphen and %d characters is the form of generated codes", ErrInvalid, codeLength)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -109,12 +110,12 @@ func New(cfg Config) (*Actions, error) {
 	return &Actions{cfg: cfg, clock: clock, keys: keys}, nil
 }
 
-var tenantRule = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
+var tenantRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`) })
 
 // For returns the actions of another tenant in the same table. Each tenant has its own
 // item keys and signing keys, so an id of one tenant is unknown to all others.
 func (a *Actions) For(tenant string) (*Actions, error) {
-	if !tenantRule.MatchString(tenant) {
+	if !tenantRule().MatchString(tenant) {
 		return nil, fmt.Errorf("%w: tenant: 1 to 64 characters of A-Z a-z 0-9 _ . : -", ErrInvalid)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 )
 
@@ -41,11 +42,11 @@ const (
 	maxAttempts     = 10
 )
 
-var textRule = regexp.MustCompile(`^[ -~]{1,255}$`)
+var textRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ -~]{1,255}$`) })
 
 func (s *Spec) validate() error {
 	switch {
-	case s.RequestID != "" && !textRule.MatchString(s.RequestID):
+	case s.RequestID != "" && !textRule().MatchString(s.RequestID):
 		return invalid("requestId: 1 to 255 printable ASCII characters")
 	case s.RequestID != "" && s.Code != "":
 		return invalid("requestId and code: one of them names the creation")

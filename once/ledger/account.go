@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"ratchet/internal/dynamo"
@@ -90,12 +91,12 @@ type Account struct {
 }
 
 var (
-	idRule       = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
+	idRule       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`) })
 	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
 func checkID(what, id string) error {
-	if !idRule.MatchString(id) {
+	if !idRule().MatchString(id) {
 		return fmt.Errorf("%w: %s: 1 to 128 of A-Z a-z 0-9 . _ : / -", ErrInvalid, what)
 	}
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,12 +24,12 @@ type Owned struct {
 	suffix string
 }
 
-var ownerRule = regexp.MustCompile(`^[a-z]{1,20}$`)
+var ownerRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{1,20}$`) })
 
 // checkStoredID checks the id of a hold or transfer to read.
 func checkStoredID(what, id string) error {
 	// A suffix that cannot be an owner's name stays, and breaks the rule below.
-	if bare, owner, owned := strings.Cut(id, "#"); owned && ownerRule.MatchString(owner) {
+	if bare, owner, owned := strings.Cut(id, "#"); owned && ownerRule().MatchString(owner) {
 		id = bare
 	}
 
@@ -47,7 +48,7 @@ func checkOwnID(what, id string) error {
 
 // Owned returns the ledger as the owner of that name uses it. The name has 1 to 20 of a-z.
 func (l *Ledger) Owned(owner string) (*Owned, error) {
-	if !ownerRule.MatchString(owner) {
+	if !ownerRule().MatchString(owner) {
 		return nil, fmt.Errorf("%w: owner: 1 to 20 of a-z", ErrInvalid)
 	}
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ratchet/once/ledger"
 )
@@ -96,7 +97,7 @@ func (r *fileReader) next() (record, error) {
 
 var (
 	// The refund of a returned capture has the capture's key and "/return".
-	keyRule      = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}(/return)?$`)
+	keyRule      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}(/return)?$`) })
 	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
@@ -114,7 +115,7 @@ func (r *fileReader) record(fields []string) (rec record, err error) {
 	}
 	rec.amount, err = strconv.ParseInt(fields[r.columns.amount], 10, 64)
 	switch {
-	case !keyRule.MatchString(rec.key):
+	case !keyRule().MatchString(rec.key):
 		return rec, errors.New("key: paymentId/stepId, 1 to 128 of A-Z a-z 0-9 . _ : / -, and /return")
 	case !slices.Contains(kinds, rec.kind):
 		return rec, fmt.Errorf("kind: one of %v", kinds)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -15,7 +16,7 @@ import (
 )
 
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
-var deduplicationRule = regexp.MustCompile(`^[!-~]{1,128}$`)
+var deduplicationRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[!-~]{1,128}$`) })
 
 // Input returns the message for a request. The request must have a transitionId or a requestId, so
 // that a repeated message is the same request. Otherwise Input returns an error. On a FIFO queue,
@@ -49,7 +50,7 @@ func deduplicationID(r transitions.Request) string {
 		id = fmt.Sprintf("%s/#%d/%s", r.OrderID, r.TransitionID, r.Event)
 	}
 
-	if deduplicationRule.MatchString(id) {
+	if deduplicationRule().MatchString(id) {
 		return id
 	}
 

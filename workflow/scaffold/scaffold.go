@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 )
 
@@ -40,11 +41,11 @@ type Options struct {
 	Module string
 }
 
-var nameRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
 
 // New writes the files and returns their names. If it fails, it may have written some of them.
 func New(o Options) ([]string, error) {
-	if !nameRule.MatchString(o.Name) {
+	if !nameRule().MatchString(o.Name) {
 		return nil, fmt.Errorf("%w: name %q: 1 to 32 of a-z 0-9 -, beginning with a letter", ErrInvalid, o.Name)
 	}
 

@@ -3,6 +3,7 @@ package sqs
 import (
 	"errors"
 	"regexp"
+	"sync"
 	"time"
 
 	"ratchet/embedded/internal/store"
@@ -43,7 +44,7 @@ func (a *batchAnswer[T]) add(id string, answer T, err error) error {
 	return nil
 }
 
-var entryIDRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+var entryIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`) })
 
 // checkBatch fails when the number of entries or their ids make a batch invalid as a
 // whole.
@@ -60,7 +61,7 @@ func checkBatch(ids []string) error {
 	seen := make(map[string]bool, len(ids))
 	// The whole batch fails for one bad ID: without distinct IDs the caller could not match the results.
 	for _, id := range ids {
-		if !entryIDRule.MatchString(id) {
+		if !entryIDRule().MatchString(id) {
 			return wire.Errorf("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, "+
 				"hyphens and underscores. It can be at most 80 letters long.")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strings"
+	"sync"
 
 	"ratchet/embedded/internal/wire"
 )
@@ -44,7 +45,7 @@ func (s *Service) url(ctx context.Context, name string) string {
 	return wire.Address(ctx) + "/" + s.cfg.AccountID + "/" + name
 }
 
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`) })
 
 // checkName fails for a name that a queue of that kind cannot have.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html
@@ -53,7 +54,7 @@ func checkName(name string, fifo bool) error {
 	switch {
 	case name == "":
 		return missingParameter("QueueName")
-	case len(name) > 80 || !nameRule.MatchString(plain) || suffixed != fifo:
+	case len(name) > 80 || !nameRule().MatchString(plain) || suffixed != fifo:
 		return invalidParameter("QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. "+
 			"1 to 80 in length; the name of a FIFO queue, and of no other, ends with .fifo.")
 	}

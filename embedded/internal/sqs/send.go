@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"ratchet/embedded/internal/store"
@@ -177,7 +178,7 @@ const traceHeader = "AWSTraceHeader"
 
 // idRule is the rule of MessageDeduplicationId and MessageGroupId.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
-var idRule = regexp.MustCompile(`^[!-~]{1,128}$`)
+var idRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[!-~]{1,128}$`) })
 
 // checkSend fails for a message that the queue cannot accept.
 func (q *queue) checkSend(in *sendEntry) error {
@@ -194,9 +195,9 @@ func (q *queue) checkSend(in *sendEntry) error {
 	case in.DelaySeconds != nil && (*in.DelaySeconds < 0 || *in.DelaySeconds > 900):
 		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10),
 			"DelaySeconds must be >= 0 and <= 900.")
-	case in.MessageGroupID != nil && !idRule.MatchString(*in.MessageGroupID):
+	case in.MessageGroupID != nil && !idRule().MatchString(*in.MessageGroupID):
 		return invalidParameter("MessageGroupId", *in.MessageGroupID, "MessageGroupId"+idReason)
-	case in.MessageDeduplicationID != nil && !idRule.MatchString(*in.MessageDeduplicationID):
+	case in.MessageDeduplicationID != nil && !idRule().MatchString(*in.MessageDeduplicationID):
 		return invalidParameter("MessageDeduplicationId", *in.MessageDeduplicationID, "MessageDeduplicationId"+idReason)
 	}
 

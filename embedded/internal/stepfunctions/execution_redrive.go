@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/store"
@@ -12,7 +13,7 @@ import (
 
 // clientToken is the form of a token, which a repeated request to redrive shares with the first one.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_RedriveExecution.html
-var clientToken = regexp.MustCompile(`^[!-~]{1,64}$`)
+var clientToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[!-~]{1,64}$`) })
 
 // redriveExecution redrives an execution. SDKs send a client token of their own
 // with each request and repeat it in retries. A request whose token has redriven
@@ -23,7 +24,7 @@ func (s *Service) redriveExecution(_ context.Context, in *struct {
 }) (any, error) {
 	token := ""
 	if in.ClientToken != nil {
-		if token = *in.ClientToken; !clientToken.MatchString(token) {
+		if token = *in.ClientToken; !clientToken().MatchString(token) {
 			return nil, validation("1 validation error detected: Value '%s' at 'clientToken' failed to satisfy constraint: "+
 				"Member must satisfy regular expression pattern: [!-~]+ and have length between 1 and 64", token)
 		}

@@ -3,10 +3,13 @@ package asl
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // activityARN is the form of a Task's Resource.
-var activityARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]+:\d{12}:activity:[^\s:]{1,80}$`)
+var activityARN = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]+:\d{12}:activity:[^\s:]{1,80}$`)
+})
 
 // ForeignResource is the format of the fault for a Resource that the engine does not run.
 const ForeignResource = "the embedded engine runs activities " +
@@ -18,7 +21,7 @@ func (b *builder) compileTask(s *State, o *object) {
 	s.Resource = o.text("Resource")
 	if s.Resource == "" {
 		b.fault(codeSchema, o.at, "the field 'Resource' is required")
-	} else if !activityARN.MatchString(s.Resource) {
+	} else if !activityARN().MatchString(s.Resource) {
 		if s.Integration = parseFunction(s.Resource); s.Integration == nil {
 			s.Integration = parseIntegration(s.Resource)
 		}
@@ -52,7 +55,7 @@ func (b *builder) refusedByExpress(s *State, o *object) bool {
 
 	at := o.at + "/Resource"
 	switch {
-	case activityARN.MatchString(s.Resource):
+	case activityARN().MatchString(s.Resource):
 		b.fault(codeSchema, at, "Express state machine does not support Activity ARN")
 	case strings.Contains(s.Resource, ".sync"):
 		b.fault(codeSchema, at, "Express state machine does not support '.sync' service integration")
