@@ -30,8 +30,8 @@ func (w *testEnv) deadRows() (rows []dynamo.Item) {
 			w.Fatal(err)
 		}
 
-		for _, row := range page.Items {
-			rows = append(rows, row)
+		for i := range page.Items {
+			rows = append(rows, page.Items[i])
 		}
 	}
 
@@ -185,6 +185,7 @@ func TestARecordWhosePartsAreGoneIsAGap(t *testing.T) {
 			if !strings.Contains(dynamo.Text(part, store.ID), first) {
 				continue
 			}
+
 			key := store.RowKey(dynamo.Text(part, store.Source), dynamo.Text(part, store.ID))
 			if _, err := w.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(deadTable), Key: key}); err != nil {
 				t.Fatal(err)

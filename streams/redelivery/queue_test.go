@@ -20,8 +20,6 @@ import (
 	"ratchet/streams/store"
 )
 
-const arn = "arn:aws:dynamodb:eu-central-1:000000000000:table/orders/stream/1"
-
 // testQueues returns the queues of a handler "h" that must not be called, on an engine of their own, and the
 // transport of their client.
 func testQueues(t *testing.T) (*Queues, *embeddedtest.Transport) {
