@@ -17,8 +17,8 @@ const simLatest = 70 * time.Second
 // writes are the operations of a worker that change something.
 var writes = []string{"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
 
-// late lets some writes of a worker arrive late, and some of them a second time. Its owner may have lost
-// the lease by then, have repeated the write, or be dead.
+// late lets some writes of a worker arrive late, and some at once and a second time later. In both cases the
+// worker gets no answer. It may have lost the lease by then, have repeated the write, or be dead.
 func (s *simulation) late(name int, send func(*embeddedtest.Call, embeddedtest.Sender) (*http.Response, error)) func(*embeddedtest.Call, embeddedtest.Sender) (*http.Response, error) {
 	return func(c *embeddedtest.Call, next embeddedtest.Sender) (*http.Response, error) {
 		s.mu.Lock()
@@ -45,11 +45,13 @@ func (s *simulation) late(name int, send func(*embeddedtest.Call, embeddedtest.S
 			}
 		})
 
-		if kind == 0 {
-			return nil, errors.New("no answer")
+		if kind == 1 {
+			if response, err := send(c, next); err == nil {
+				_ = response.Body.Close()
+			}
 		}
 
-		return send(c, next)
+		return nil, errors.New("no answer")
 	}
 }
 

@@ -324,7 +324,7 @@ func (s *simulation) pauseOrResume(what int) {
 }
 
 // TestSimulation runs a fleet under virtual time: every call may take long, fail, be throttled
-// or lose its answer; writes arrive late or twice; workers crash, stop, are suspended and come; shards roll over and split;
+// or lose its answer; writes arrive up to 70 s late or twice; workers crash, stop, are suspended and come; shards roll over and split;
 // in every second seed a handler is slower than another one, and is paused and resumed.
 // Records of an item arrive in order and at least once, one at a time. In every tenth seed all
 // workers are away for longer than records are kept, while records are written and trimmed: what is lost lies in a
