@@ -18,7 +18,7 @@ what it calls. Its changes go to its retry queue and wait there, also for longer
 hours for which a stream keeps them. Other handlers go on. The workers learn of it within 5
 seconds; calls that run then end as usual.
 
-Each change that waits costs two writes, and a read and two writes when it is handled. While the
+Each change that waits costs one write, and two reads and a write when it is handled. While the
 journal is paused, questions about older transitions have no final answer.
 
 Exit status: 0 paused, also if it was before.`,

@@ -17,7 +17,6 @@ const (
 	deadLetterEventName    = "eventName"
 	deadLetterRecord       = "record" // the whole record as JSON, if it is small enough
 	deadLetterParts        = "parts"  // otherwise the number of its parts
-	deadLetterPartsToken   = "partsToken"
 	deadLetterError        = "error"
 	deadLetterPermanent    = "permanent"
 	deadLetterAttempts     = "attempts"
@@ -69,14 +68,8 @@ func idOf(r streams.Record) string {
 	return table + "/" + label + "/" + r.ShardID + "/" + store.PaddedSequence(r.SequenceNumber)
 }
 
-// partsOf returns the reference to the parts of a dead letter's record.
-func partsOf(row dynamo.Item) store.PartsRef {
-	return store.PartsRef{
-		ID:    dynamo.Text(row, store.ID),
-		Token: dynamo.Text(row, deadLetterPartsToken),
-		Count: int(dynamo.Number(row, deadLetterParts)),
-	}
-}
+// partsOf returns how many parts the dead letter's record has.
+func partsOf(row dynamo.Item) int { return int(dynamo.Number(row, deadLetterParts)) }
 
 const deadLetterSourcePrefix = "streams/"
 

@@ -98,7 +98,7 @@ func (d Letters) Get(ctx context.Context, handler, id string) (Letter, error) {
 		return letter, err
 	}
 
-	body, err := d.Rows().parts(nil).Read(ctx, d.Rows().Source(handler), partsOf(row))
+	body, err := d.Rows().parts(handler, id).Read(ctx, partsOf(row))
 	if err != nil {
 		if errors.Is(err, store.ErrPartMissing) {
 			letter.Unreadable = err.Error()
@@ -135,7 +135,7 @@ func (d Letters) Delete(ctx context.Context, handler, id string) error {
 		return err
 	}
 
-	return d.Rows().delete(ctx, handler, id, partsOf(row), d.Check)
+	return d.Rows().delete(ctx, handler, row, d.Check)
 }
 
 // Redrive calls h once with the record of the dead letter. If h returns nil, Redrive deletes the
@@ -232,7 +232,7 @@ func (d Letters) StoreFailedRedrive(ctx context.Context, h streams.Handler, lett
 		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
 		RemoveAttribute(DeadLetterQueuedAt).
 		RemoveAttribute(deadLetterClaimedUntil)
-	_, _, err := store.WriteFenced(ctx, d.DynamoDB, d.Check, ddbtypes.TransactWriteItem{Update: update.Part()})
+	_, _, err := store.Write(ctx, d.DynamoDB, d.Check, []ddbtypes.TransactWriteItem{{Update: update.Part()}})
 
 	return err
 }

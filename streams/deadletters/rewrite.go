@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/streams/store"
@@ -44,13 +46,10 @@ func (d Letters) Rewrite(ctx context.Context, handler, id, errorText string, cha
 		return fmt.Errorf("streams: encode dead letter: %w", err)
 	}
 
-	stored, _, err := d.Rows().storeRecord(ctx, handler, id, letter.Keys, body, row[store.Expiry])
-	if err != nil {
-		return err
-	}
-
+	// The row must still be the one that was read, because its parts are overwritten.
+	stored, parts := d.Rows().encodeRecord(handler, id, letter.Keys, body, row[store.Expiry], partsOf(row))
 	update := dynamo.NewUpdate(d.Table, d.Rows().Key(handler, id)).
-		IfPresent(store.ID).
+		IfEquals(deadLetterFailedAt, row[deadLetterFailedAt]).
 		SetValue(deadLetterError, dynamo.S(errorText)).
 		RemoveAttribute(deadLetterClaimedUntil)
 
@@ -62,10 +61,16 @@ func (d Letters) Rewrite(ctx context.Context, handler, id, errorText string, cha
 		}
 	}
 
-	if _, _, err := store.Apply(ctx, d.DynamoDB, update); err != nil {
+	writes := append([]types.TransactWriteItem{{Update: update.Part()}}, parts...)
+
+	_, applied, err := store.Write(ctx, d.DynamoDB, nil, writes)
+	if err != nil {
 		return fmt.Errorf("streams: rewrite dead letter %s of %s: %w", id, handler, err)
 	}
 
-	// The old parts are deleted last: until the update is stored, the row refers to them.
-	return d.Rows().parts(nil).Delete(ctx, d.Rows().Source(handler), partsOf(row))
+	if !applied {
+		return fmt.Errorf("%w: %s of %s", ErrRedriving, id, handler)
+	}
+
+	return nil
 }

@@ -38,37 +38,30 @@ func (t *Table) Key(handler, id string) dynamo.Item {
 	return store.RowKey(t.Source(handler), id)
 }
 
-// parts returns the store of the Parts that expire with their dead letter.
-func (t *Table) parts(expiry types.AttributeValue) store.Parts {
-	return store.Parts{API: t.API, Table: t.Table, Expiry: expiry}
+// parts are the parts of a dead letter's record.
+func (t *Table) parts(handler, id string) store.Parts {
+	return store.Parts{API: t.API, Table: t.Table, Source: t.Source(handler), ID: id}
 }
 
-// recordAttributes hold the record of a dead letter, or say where its parts are.
-var recordAttributes = []string{deadLetterRecord, deadLetterParts, deadLetterPartsToken}
+// recordAttributes hold the record of a dead letter, or say how many parts it has.
+var recordAttributes = []string{deadLetterRecord, deadLetterParts}
 
-// storeRecord returns the attributes that hold an encoded record. A record that is too large for the row
-// is stored in parts first.
-func (t *Table) storeRecord(
-	ctx context.Context, handler, id string, keys dynamo.Item, body []byte, expiry types.AttributeValue,
-) (dynamo.Item, store.PartsRef, error) {
+// encodeRecord returns the attributes that hold an encoded record, and the writes of the parts of a record
+// that is too large for the row, in place of those that the row has had before.
+func (t *Table) encodeRecord(
+	handler, id string, keys dynamo.Item, body []byte, expiry types.AttributeValue, before int,
+) (dynamo.Item, []types.TransactWriteItem) {
 	if len(body) <= store.MaxInlineRecord {
-		return dynamo.Item{deadLetterRecord: dynamo.S(string(body))}, store.PartsRef{}, nil
+		writes, _ := t.parts(handler, id).Puts(nil, nil, nil, before)
+		return dynamo.Item{deadLetterRecord: dynamo.S(string(body))}, writes
 	}
 
-	parts, err := t.parts(expiry).Store(ctx, t.Source(handler), id, keys, body)
-	if err != nil {
-		return nil, parts, err
-	}
+	writes, count := t.parts(handler, id).Puts(store.Pack(body), keys, expiry, before)
 
-	return dynamo.Item{
-		deadLetterParts:      dynamo.N(int64(parts.Count)),
-		deadLetterPartsToken: dynamo.S(parts.Token),
-	}, parts, nil
+	return dynamo.Item{deadLetterParts: dynamo.N(int64(count))}, writes
 }
 
-// Store stores the record as a dead letter of r.Handler. A repeat changes nothing. The parts of a
-// large record are written first and the dead letter last, so a dead letter that is listed is
-// complete. It returns ErrLeaseLost if the check fails, which may be nil.
+// Store stores the record as a dead letter of r.Handler, with its parts. A repeat changes nothing. It returns ErrLeaseLost if the check fails, which may be nil.
 func (t *Table) Store(ctx context.Context, r streams.Record, cause error, check *types.ConditionCheck) error {
 	body, err := store.EncodeRecord(r)
 	if err != nil {
@@ -94,33 +87,19 @@ func (t *Table) StoreBody(ctx context.Context, r streams.Record, body []byte, ca
 	row[deadLetterFailedAt] = dynamo.Millis(now)
 	row[store.Expiry] = expiry
 
-	record, parts, err := t.storeRecord(ctx, r.Handler, id, r.Keys, body, expiry)
-	if err != nil {
-		return err
-	}
+	record, parts := t.encodeRecord(r.Handler, id, r.Keys, body, expiry, 0)
 	maps.Copy(row, record)
-
-	old, applied, err := store.WriteFenced(ctx, t.API, check, types.TransactWriteItem{Put: &types.Put{
-		TableName:                           &t.Table,
-		Item:                                row,
-		ConditionExpression:                 aws.String("attribute_not_exists(#id)"),
-		ExpressionAttributeNames:            map[string]string{"#id": store.ID},
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}})
 
 	// The row exists if an earlier try stored it and the answer was lost, or if another worker
 	// handled the record again. The row that was stored first stays, with its redrives and parts.
-	if err == nil && !applied {
-		// With equal tokens, this call has stored the row, which needs the parts. Otherwise the row
-		// has other parts.
-		if old != nil && dynamo.Text(old, deadLetterPartsToken) != parts.Token {
-			return t.parts(nil).Delete(ctx, t.Source(r.Handler), parts)
-		}
-
-		return nil
+	put := &types.Put{
+		TableName:                &t.Table,
+		Item:                     row,
+		ConditionExpression:      aws.String("attribute_not_exists(#id)"),
+		ExpressionAttributeNames: map[string]string{"#id": store.ID},
 	}
 
-	if err != nil {
+	if _, _, err := store.Write(ctx, t.API, check, append([]types.TransactWriteItem{{Put: put}}, parts...)); err != nil {
 		return fmt.Errorf("streams: store dead letter %s of %s: %w", id, r.Handler, err)
 	}
 
@@ -145,13 +124,31 @@ func (t *Table) get(ctx context.Context, handler, id string) (dynamo.Item, error
 	return out.Item, nil
 }
 
-// delete deletes a dead letter with its parts. The dead letter is deleted first: if a crash leaves
-// parts behind, no dead letter is listed for them.
-func (t *Table) delete(ctx context.Context, handler, id string, parts store.PartsRef, check *types.ConditionCheck) error {
-	_, _, err := store.WriteFenced(ctx, t.API, check, types.TransactWriteItem{Delete: &types.Delete{TableName: &t.Table, Key: t.Key(handler, id)}})
+// delete deletes a dead letter with its parts.
+func (t *Table) delete(ctx context.Context, handler string, row dynamo.Item, check *types.ConditionCheck) error {
+	id, count := dynamo.Text(row, store.ID), partsOf(row)
+
+	// Rewrite may have changed how many parts there are.
+	deleted := &types.Delete{
+		TableName:                &t.Table,
+		Key:                      t.Key(handler, id),
+		ConditionExpression:      aws.String("attribute_not_exists(#parts)"),
+		ExpressionAttributeNames: map[string]string{"#parts": deadLetterParts},
+	}
+	if count > 0 {
+		deleted.ConditionExpression = aws.String("attribute_not_exists(#id) OR #parts = :parts")
+		deleted.ExpressionAttributeNames["#id"] = store.ID
+		deleted.ExpressionAttributeValues = dynamo.Item{":parts": row[deadLetterParts]}
+	}
+
+	_, applied, err := store.Write(ctx, t.API, check, append([]types.TransactWriteItem{{Delete: deleted}}, t.parts(handler, id).Deletes(count)...))
+	if err == nil && !applied {
+		err = ErrRedriving
+	}
+
 	if err != nil {
 		return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
 	}
 
-	return t.parts(nil).Delete(ctx, t.Source(handler), parts)
+	return nil
 }

@@ -23,6 +23,7 @@ type delivery struct {
 	nextTry    time.Time // while park is set
 	err        error     // of the last attempt
 	park       bool      // the next step stores it in the retry queue
+	unsure     bool      // a write of its row may still arrive
 	giveUp     bool      // the next step stores it as a dead letter
 	storeErr   int       // failed calls of these stores
 	queued     step
@@ -241,8 +242,8 @@ func (s *Scheduler) NoteRetry(r streams.Record, err error, next time.Time, parke
 	s.Cfg.Events.Retrying(streams.Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
 }
 
-// park stores the record in the retry queue: in a new row, or behind the waiting records of its
-// item. If the item's row is gone and the record has not failed, the next step calls the handler.
+// park stores the record in the retry queue, where older records of its item may wait. If none does any
+// more and the record has not failed, the next step calls the handler.
 func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
 	shard, item := l.shard, l.waitingItem()
 
@@ -257,21 +258,15 @@ func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, p
 
 	r := d.recordFor(h, shard)
 
-	if s.Waiting.Has(item) {
-		result, err := s.retries.Append(ctx, item.Hash, r)
+	if !d.park {
+		version, _ := s.Waiting.Version(item)
+
+		_, waits, err := s.retries.First(ctx, h.Name, item.Hash)
 		switch {
 		case err != nil:
-			return false, s.queueFault(h, d, r, "PutItem", err)
-		case result == retryqueue.Parked:
-			return true, 0
-		case result == retryqueue.RowChanged:
-			return false, h.Retry.Base
-		}
-
-		// The item has no row any more: its last record was handled.
-		s.Waiting.remove(item)
-
-		if !d.park {
+			return false, s.queueFault(h, d, r, "Query", err)
+		case !waits:
+			s.Waiting.RemoveIf(item, version)
 			return false, 0
 		}
 	}
@@ -280,23 +275,23 @@ func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, p
 	// not have seen the row.
 	s.Waiting.Add(item)
 
-	result, err := s.retries.Create(ctx, item.Hash, r, retryqueue.Row{
+	unsure, err := s.retries.Park(ctx, item.Hash, r, retryqueue.Row{
 		Attempts: d.attempts,
 		Since:    d.since,
 		NextTry:  d.nextTry,
 		LastErr:  store.ErrorText(d.err),
+		Unsure:   d.unsure,
 	})
 	s.Waiting.Add(item)
 
-	switch {
-	case err != nil:
+	if err != nil {
+		// The handler must not be called for a record whose row may still arrive.
+		d.unsure, d.park = unsure, d.park || unsure
 		return false, s.queueFault(h, d, r, "PutItem", err)
-	case result == retryqueue.Parked:
-		s.queues.Note(item, d.nextTry)
-		return true, 0
 	}
+	s.queues.Note(item, d.nextTry)
 
-	return false, 0 // the item has a row: the next step appends to it
+	return true, 0
 }
 
 // queueFault notes a failed call to the retry queue and returns the pause before the next one.

@@ -12,8 +12,8 @@ import (
 	"ratchet/streams/store"
 )
 
-// Waiting is the set of items that this worker knows to have a row in the retry queue. It may
-// have items whose row is gone; append finds that out. It has every waiting item of the shards that
+// Waiting is the set of items that this worker knows to have rows in the retry queue. It may
+// have items whose rows are gone; park finds that out. It has every waiting item of the shards that
 // this worker holds: it is loaded after a shard's lease is taken, and from then on only this worker
 // adds rows for the shard's items, except for additions on request, which learnAdditions loads.
 type Waiting struct {
@@ -27,7 +27,7 @@ type Waiting struct {
 
 	mu    sync.RWMutex
 	added uint64          // counts the calls of add
-	items map[Item]uint64 // the value of added when the item was added or first found; see removeIf
+	items map[Item]uint64 // the value of added when the item was added or last found; see RemoveIf
 }
 
 // Item is an item whose records wait.
@@ -78,10 +78,10 @@ func (w *Waiting) Load(ctx context.Context) error {
 		}
 	}
 
+	// A found item counts as added: who has looked before the load does not remove it.
+	w.added++
 	for item := range found {
-		if _, known := w.items[item]; !known {
-			w.items[item] = before
-		}
+		w.items[item] = w.added
 	}
 	w.loadBegan = began
 	w.Count.Store(int64(len(w.items)))
@@ -115,14 +115,6 @@ func (w *Waiting) Add(item Item) {
 
 	w.added++
 	w.items[item] = w.added
-	w.Count.Store(int64(len(w.items)))
-}
-
-func (w *Waiting) remove(item Item) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-
-	delete(w.items, item)
 	w.Count.Store(int64(len(w.items)))
 }
 

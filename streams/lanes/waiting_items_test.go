@@ -44,7 +44,7 @@ func TestALoadDropsOnlyItemsThatAreGone(t *testing.T) {
 		r := streams.Record{StreamARN: arn, SequenceNumber: "8", Handler: "h", Keys: dynamo.Item{"id": dynamo.S("o")}}
 		ctx := t.Context()
 
-		if _, err := table.Create(ctx, kept.Hash, r, retryqueue.Row{NextTry: time.Now()}); err != nil {
+		if _, err := table.Park(ctx, kept.Hash, r, retryqueue.Row{NextTry: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		items.Add(gone)
@@ -85,7 +85,7 @@ func TestWhichRecordsAreComparedWithAMark(t *testing.T) {
 
 		repaired := streams.Record{StreamARN: arn, SequenceNumber: "1", Handler: "h", Keys: keys, Replay: &streams.Replayed{Version: 5}}
 		hash := store.HashOf(store.ItemKey(repaired))
-		if added, err := table.AddMarked(t.Context(), "h", hash, []streams.Record{repaired}, 0, false); err != nil || !added {
+		if added, err := table.AddMarked(t.Context(), "h", hash, []streams.Record{repaired}, 0, false); err != nil || added != 1 {
 			t.Fatal(added, err)
 		}
 		markedAt := time.Now()

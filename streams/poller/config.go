@@ -106,7 +106,7 @@ type Config struct {
 	parkAfter time.Duration
 	// holdBack is how long a slow handler may hold back the others: while its records use up
 	// maxPending or maxPendingBytes, the shard's reader pauses. After that time the handler's
-	// surplus waits in the retry queue, at two writes for each record, until the handler keeps up
+	// surplus waits in the retry queue, at one write for each record, until the handler keeps up
 	// again. Default: 30 s.
 	holdBack time.Duration
 	// handlerTimeout is how long one handler call may take. Default: 30 s.

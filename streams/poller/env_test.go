@@ -23,6 +23,7 @@ import (
 	"ratchet/streams/deadletters"
 	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
+	"ratchet/streams/store"
 )
 
 const (
@@ -168,12 +169,15 @@ func (w *testEnv) deadLetters(handler string) []deadletters.Letter {
 func (w *testEnv) scanDeadLetters() int {
 	w.Helper()
 
-	out, err := w.db.Scan(w.Context(), &dynamodb.ScanInput{TableName: aws.String(deadTable)})
-	if err != nil {
-		w.Fatal(err)
+	rows := 0
+	for _, row := range w.deadRows() {
+		// A handled record whose write may still arrive keeps a row without what was in it.
+		if !dynamo.Flag(row, "done") || row["record"] != nil || row[store.Keys] != nil {
+			rows++
+		}
 	}
 
-	return int(out.Count)
+	return rows
 }
 
 // config returns a poller's configuration with short times; handle is its only

@@ -45,9 +45,10 @@ func TestARetryRowOfANewerFormatIsRefusedByName(t *testing.T) {
 		first := w.waitingVersion(1)
 		first.Keys["part"] = dynamo.S("-")
 		hash := store.HashOf(store.ItemKey(first))
-		key := store.RowKey(table.Source("h"), "item/"+hash.Text())
+		id := "item/" + hash.Text() + "/b" + store.PaddedSequence("1")
+		key := store.RowKey(table.Source("h"), id)
 
-		if _, err := table.Create(t.Context(), hash, first, retryqueue.Row{NextTry: time.Now()}); err != nil {
+		if _, err := table.Park(t.Context(), hash, first, retryqueue.Row{NextTry: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		w.setFormat(deadTable, key, store.QueueRowFormat+1)
@@ -71,28 +72,14 @@ func TestARetryRowOfANewerFormatIsRefusedByName(t *testing.T) {
 		}
 
 		waiting, err := retryqueue.Items(t.Context(), deadletters.Letters{DynamoDB: w.db, Table: deadTable}, ordersTable, "h")
-		if err != nil || len(waiting) != 1 || !strings.Contains(waiting[0].Error, "item/"+hash.Text()) {
+		if err != nil || len(waiting) != 1 || !strings.Contains(waiting[0].Error, id) {
 			t.Errorf("waiting %+v, %v", waiting, err)
 		}
 
 		rows := w.scanDeadLetters()
 
-		for what, add := range map[string]func() error{
-			"create": func() error { _, err := table.Create(t.Context(), hash, first, retryqueue.Row{}); return err },
-			"append": func() error { _, err := table.Append(t.Context(), hash, w.waitingVersion(3)); return err },
-			"replay": func() error {
-				return table.AddReplays(t.Context(), "h", hash, first.Keys, []retryqueue.Waiting{{Sequence: "1"}})
-			},
-			"repair": func() error {
-				r := w.waitingVersion(3)
-				r.Replay = &streams.Replayed{Version: 3}
-				_, err := table.AddMarked(t.Context(), "h", hash, []streams.Record{r}, 0, false)
-
-				return err
-			},
-		} {
-			refusedByName(t, what, add(), "item/"+hash.Text())
-		}
+		_, err = table.Park(t.Context(), hash, first, retryqueue.Row{})
+		refusedByName(t, "park", err, id)
 
 		if n := w.scanDeadLetters(); n != rows {
 			t.Errorf("%d rows after adding to the row, %d before", n, rows)
@@ -152,7 +139,7 @@ func TestADeadLetterOfANewerFormatIsRefusedByName(t *testing.T) {
 		w.until("the redrive is reported", func() bool { return faults.Load() > 0 })
 		w.stopped(p)
 
-		if rows := w.waitingRows(); l.count() > 0 || len(rows) != 1 || len(rows[0].Replays) != 1 {
+		if rows := w.waitingRows(); l.count() > 0 || len(rows) != 1 || !rows[0].Again {
 			t.Errorf("%d calls, rows %+v", l.count(), rows)
 		}
 

@@ -2,7 +2,9 @@ package poller
 
 import (
 	"context"
-	"slices"
+	"crypto/rand"
+	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,7 +12,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
@@ -18,17 +19,30 @@ import (
 	"ratchet/streams/store"
 )
 
-// parts returns the rows with Parts of records that wait.
-func (w *testEnv) parts() []dynamo.Item {
+// deadRows returns all rows of the dead-letter table.
+func (w *testEnv) deadRows() (rows []dynamo.Item) {
 	w.Helper()
 
-	out, err := w.db.Scan(w.Context(), &dynamodb.ScanInput{TableName: aws.String(deadTable), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		w.Fatal(err)
+	pages := dynamodb.NewScanPaginator(w.db, &dynamodb.ScanInput{TableName: aws.String(deadTable), ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+
+		for i := range page.Items {
+			rows = append(rows, page.Items[i])
+		}
 	}
 
-	var parts []dynamo.Item
-	for _, row := range out.Items {
+	return rows
+}
+
+// parts returns the rows with Parts of records that wait.
+func (w *testEnv) parts() (parts []dynamo.Item) {
+	w.Helper()
+
+	for _, row := range w.deadRows() {
 		if strings.HasPrefix(dynamo.Text(row, store.ID), retryPartPrefix) {
 			parts = append(parts, row)
 		}
@@ -37,12 +51,54 @@ func (w *testEnv) parts() []dynamo.Item {
 	return parts
 }
 
-// TestEveryPartHasAnOwnerAndAnEnd: whatever happens to the row that would refer to it.
+// writeLarge writes a version of an item whose record has two parts: the noise cannot be packed.
+func (w *testEnv) writeLarge(id string, version int) {
+	w.Helper()
+
+	noise := make([]byte, 370<<10)
+	_, _ = rand.Read(noise)
+	item := dynamo.Item{"id": dynamo.S(id), "part": dynamo.S("-"), "version": dynamo.N(int64(version)), "noise": dynamo.B(noise)}
+
+	if _, err := w.db.PutItem(w.Context(), &dynamodb.PutItemInput{TableName: aws.String(ordersTable), Item: item}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// orphans names the rows of the dead-letter table that have an image and no end, and the parts without a row.
+func (w *testEnv) orphans() (found []string) {
+	w.Helper()
+
+	rows, ends := w.deadRows(), map[string]int64{}
+
+	for _, row := range rows {
+		end := time.Until(time.Unix(dynamo.Number(row, store.Expiry), 0))
+		if end <= 0 || end > 22*24*time.Hour {
+			found = append(found, fmt.Sprintf("%s ends in %v", dynamo.Text(row, store.ID), end))
+		}
+		ends[dynamo.Text(row, store.ID)] = dynamo.Number(row, store.Expiry)
+	}
+
+	for _, row := range rows {
+		if row[store.Part] == nil {
+			continue
+		}
+		owner, _, _ := strings.Cut(strings.Replace(dynamo.Text(row, store.ID), retryPartPrefix, retryRowPrefix, 1), "#")
+
+		if end, there := ends[owner]; !there || end != dynamo.Number(row, store.Expiry) {
+			found = append(found, dynamo.Text(row, store.ID)+" has no row, or another end")
+		}
+	}
+
+	return found
+}
+
+// TestEveryPartHasAnOwnerAndAnEnd: whatever happens to the write.
 func TestEveryPartHasAnOwnerAndAnEnd(t *testing.T) {
-	for name, fault := range map[string]func() embeddedtest.Fault{
-		"throttled":  func() embeddedtest.Fault { return embeddedtest.Answer("ThrottlingException", "UpdateItem") },
-		"no answer":  func() embeddedtest.Fault { return embeddedtest.LoseAnswer("UpdateItem") },
-		"no request": func() embeddedtest.Fault { return embeddedtest.LoseRequest("UpdateItem") },
+	writes := []string{"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
+	for name, fault := range map[string]embeddedtest.Fault{
+		"throttled":  embeddedtest.Answer("ThrottlingException", writes...),
+		"no answer":  embeddedtest.LoseAnswer(writes...),
+		"no request": embeddedtest.LoseRequest(writes...),
 	} {
 		if testing.Short() && name != "no answer" {
 			continue
@@ -62,86 +118,54 @@ func TestEveryPartHasAnOwnerAndAnEnd(t *testing.T) {
 					}
 
 					return l.handle(ctx, r)
-				}, patient, use))
-				w.write("o-0", 1)
-				w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
-
-				faults := transport.Inject(fault().
-					If(func(c *embeddedtest.Call) bool { return contains(c, "list_append") }))
+				}, patient, use, func(c *Config) { c.Retry.Base, c.Retry.Max = 200*time.Millisecond, 200*time.Millisecond }))
+				transport.Inject(fault.If(func(c *embeddedtest.Call) bool { return contains(c, retryRowPrefix) }).EveryNth(2))
+				w.writeLarge("o-0", 1)
 				w.write("o-0", 2)
+				w.writeLarge("o-0", 3)
+				w.until("they wait", func() bool { return len(w.waitingRows()) == 3 })
 				time.Sleep(2 * time.Second)
 
-				for _, part := range w.parts() {
-					var keys dynamo.Item
-					if m, _ := part[store.Keys].(*ddbtypes.AttributeValueMemberM); m != nil {
-						keys = m.Value
-					}
-
-					end := time.Until(time.Unix(dynamo.Number(part, store.Expiry), 0))
-
-					if dynamo.Text(keys, "id") != "o-0" || end <= 0 || end > partsLife {
-						t.Errorf("a part of %v ends in %v", keys, end)
-					}
+				if found := w.orphans(); len(w.parts()) != 6 || len(found) > 0 {
+					t.Errorf("%d parts, and %v", len(w.parts()), found)
 				}
 
-				if n := len(w.parts()); name == "throttled" && n > 2 {
-					t.Errorf("%d parts of two records, although it is known that no row refers to the others", n)
-				}
-
-				faults.Remove()
 				down.Store(false)
-				w.until("all are handled", func() bool { return l.count() >= 2 })
-				w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+				w.until("all are handled", func() bool { return l.distinct() == 3 && len(w.waitingRows()) == 0 })
 				w.stopped(p)
+
+				if n := len(w.parts()); n > 0 {
+					t.Errorf("%d parts are left", n)
+				}
+				l.ordered(t, 1, 3)
 			})
 		})
 	}
 }
 
-// TestPartsOutlastAWait: the queue's worker moves their end, and a record whose parts are gone is a gap.
+// TestPartsOutlastAWait: the queue's worker moves the end of rows and parts.
 func TestPartsOutlastAWait(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
-		const versions = maxRowRecords + 2 // two of them in rows of their own
-		table, hash := w.retries(), w.storeVersions(versions)
+		forAges := func(c *Config) { c.Retry = streams.Retry{Attempts: -1} }
+		p := w.start(w.config(alwaysFails, defaultTimes, forAges))
+		w.writeLarge("o-0", 1)
+		w.write("o-1", 1)
+		sleepUntil(t, time.Minute, func() bool { return len(w.waitingRows()) == 2 })
+		w.stopped(p)
 
-		row, _, err := table.Get(t.Context(), "h", hash)
-		if err != nil {
-			t.Fatal(err)
-		}
+		began := time.Now()
+		time.Sleep(8 * 24 * time.Hour)
 
-		soon := store.Parts{API: w.db, Table: deadTable, Expiry: dynamo.Seconds(time.Now().Add(time.Hour))}
-		ends := func() []time.Duration {
-			var all []time.Duration
-			for _, part := range w.parts() {
-				all = append(all, time.Until(time.Unix(dynamo.Number(part, store.Expiry), 0)))
-			}
+		p = w.start(w.config(alwaysFails, defaultTimes, forAges))
+		sleepUntil(t, time.Minute, func() bool {
+			rows := w.waitingRows()
+			return rows[0].Ends.Sub(began) > 20*24*time.Hour && rows[1].Ends.Equal(rows[0].Ends)
+		})
+		w.stopped(p)
 
-			return all
-		}
-
-		for _, r := range row.Records {
-			if err := soon.Keep(t.Context(), table.Source("h"), r.Parts); err != nil {
-				t.Fatal(err)
-			}
-		}
-
-		row.PartsEnd = time.Now().Add(partsLife/2 + time.Hour)
-		if err := table.KeepParts(t.Context(), "h", row); err != nil || slices.Sorted(slices.Values(ends()))[maxRowRecords-1] > time.Hour {
-			t.Errorf("moved although no end is near: %v", err)
-		}
-
-		row.PartsEnd = time.Now().Add(time.Hour)
-		if err := table.KeepParts(t.Context(), "h", row); err != nil {
-			t.Fatal(err)
-		}
-
-		if all := ends(); len(all) != versions || slices.Min(all) < partsLife-time.Minute {
-			t.Errorf("the ends of %d parts are in %v", len(all), all)
-		}
-
-		if row, _, _ = table.Get(t.Context(), "h", hash); time.Until(row.PartsEnd) < partsLife-time.Minute {
-			t.Errorf("the row says that the parts end in %v", time.Until(row.PartsEnd))
+		if found := w.orphans(); len(w.parts()) != 2 || len(found) > 0 {
+			t.Errorf("%d parts, and %v", len(w.parts()), found)
 		}
 	})
 }
@@ -150,23 +174,38 @@ func TestPartsOutlastAWait(t *testing.T) {
 func TestARecordWhosePartsAreGoneIsAGap(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
-		hash := w.storeVersions(2)
+		p := w.start(w.config(alwaysFails, patient))
+		w.writeLarge("o-0", 1)
+		w.write("o-0", 2)
+		w.until("they wait", func() bool { return len(w.waitingRows()) == 2 && w.lagOf(p) == 0 })
+		w.stopped(p)
 
-		row, _, err := w.retries().Get(t.Context(), "h", hash)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := w.waitingRows()[0].Sequence
+		for _, part := range w.parts() {
+			if !strings.Contains(dynamo.Text(part, store.ID), first) {
+				continue
+			}
 
-		if err := w.retries().DropParts(t.Context(), "h", row.First()); err != nil {
-			t.Fatal(err)
+			key := store.RowKey(dynamo.Text(part, store.Source), dynamo.Text(part, store.ID))
+			if _, err := w.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(deadTable), Key: key}); err != nil {
+				t.Fatal(err)
+			}
 		}
 
 		l, g := newRecorder(), &gaps{}
-		p := w.start(w.config(l.handle, g.hook))
+		p = w.start(w.config(l.handle, g.hook, func(c *Config) { c.OnGap = streams.GapHalt }))
+		w.ended(p)
+
+		var gap *streams.GapError
+		if err := p.stop(); !errors.As(err, &gap) || gap.Gap.Reason != streams.GapQueue {
+			t.Errorf("under GapHalt: %v", err)
+		}
+
+		p = w.start(w.config(l.handle, g.hook))
 		w.until("the second one is handled", func() bool { return l.count() == 1 })
 		w.stopped(p)
 
-		if all := g.all(); len(all) != 1 || all[0].Reason != streams.GapQueue || l.of("o-0")[0] != 2 {
+		if all := g.all(); len(all) != 2 || all[1].Reason != streams.GapQueue || all[1].Item != "3:o-0-" || l.of("o-0")[0] != 2 {
 			t.Errorf("gaps %+v, handled %v", all, l.of("o-0"))
 		}
 	})

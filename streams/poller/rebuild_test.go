@@ -241,7 +241,7 @@ func TestRecordsBehindRepairedOnesAreNotOlder(t *testing.T) {
 		w.write("o-0", 4)
 		w.until("the stream's records wait behind the repaired ones", func() bool {
 			rows := w.waitingRows()
-			return len(rows) == 1 && len(rows[0].Replays) == 3 && len(rows[0].Records) == 4
+			return len(rows) == 7 && rows[2].Again && !rows[3].Again
 		})
 		down.Store(false)
 		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })

@@ -36,7 +36,6 @@ var simTimes = map[string]string{
 	deadLetterFailedAt:          "is shown and selected by",
 	store.Expiry:                "seconds; time to live",
 	retrySince:                  "the end of Retry.For",
-	retryPartsEnd:               "14 days; bounded by partsLife",
 	retryHolder:                 "seconds; as leaseEpoch",
 	retryNextTry:                "bounded by retryPause",
 }

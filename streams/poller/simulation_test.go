@@ -42,6 +42,7 @@ type simulation struct {
 	busy            sync.Map  // items in a handler
 	beside          *recorder // a quick handler beside it, in every second seed; nil otherwise
 
+	arriving sync.WaitGroup           // writes that are late
 	workers  []*simWorker             // all that were started
 	poison   string                   // item/version of the record whose call ends its worker, in every fifth seed; "" otherwise
 	outageAt int                      // after this version no worker runs for simHorizon; 0: there is no outage
@@ -159,7 +160,7 @@ func (s *simulation) startWorker(name int) *simWorker {
 	transport, throughTransport := s.intercept()
 	transport.Before(func(c *embeddedtest.Call) error { return s.fate(w, name, c) })
 	clock := skewedClock{sim: s, offset: s.clockOf(name)}
-	transport.Around(clock.around)
+	transport.Around(s.late(name, clock.around))
 	handle := func(ctx context.Context, r streams.Record) error {
 		id, version := keyAndVersion(r)
 		if s.isPoison(id, version) {
@@ -296,6 +297,10 @@ func (s *simulation) script() {
 		time.Sleep(time.Second)
 	}
 
+	s.arriving.Wait()
+	time.Sleep(5 * time.Second)
+	s.checkQueue()
+
 	for _, w := range append(fleet, last) {
 		_ = w.stop()
 	}
@@ -319,7 +324,7 @@ func (s *simulation) pauseOrResume(what int) {
 }
 
 // TestSimulation runs a fleet under virtual time: every call may take long, fail, be throttled
-// or lose its answer; workers crash, stop, are suspended and come; shards roll over and split;
+// or lose its answer; writes arrive up to 70 s late or twice; workers crash, stop, are suspended and come; shards roll over and split;
 // in every second seed a handler is slower than another one, and is paused and resumed.
 // Records of an item arrive in order and at least once, one at a time. In every tenth seed all
 // workers are away for longer than records are kept, while records are written and trimmed: what is lost lies in a
@@ -414,6 +419,6 @@ func simulate(t *testing.T, seed uint64, repeats *atomic.Int64) {
 	}
 
 	if t.Failed() {
-		t.Fatalf("seed %d failed; run it again: go test ./streams -run TestSimulation -args -simseeds 1 -simseed %d", seed, seed)
+		t.Fatalf("seed %d failed; run it again: go test ./streams/poller -run TestSimulation -args -simseeds 1 -simseed %d", seed, seed)
 	}
 }

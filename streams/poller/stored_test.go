@@ -26,20 +26,13 @@ const (
 	maxErrorText        = 8 << 10
 
 	retryRowPrefix  = "item/"
-	retryPartPrefix = "record/"
-	retryMorePrefix = "more/"
+	retryPartPrefix = "part/"
 	retryMarkPrefix = "mark/"
-	retryRecords    = "records"
-	retryMore       = "more"
 	retrySince      = "since"
-	retryPartsEnd   = "partsEnd"
 	retryHolder     = "holder"
 	retryNextTry    = "nextTry"
 	retryError      = "error"
 	retryTriedBy    = "triedBy"
-	maxRowRecords   = 100
-	refillRecords   = 90
-	partsLife       = 14 * 24 * time.Hour
 
 	rebuildRowsPrefix = "rebuilds/"
 

@@ -133,13 +133,13 @@ func TestTheTriesOfARecordAreNotThoseOfAReplay(t *testing.T) {
 		keys := dynamo.Item{"id": dynamo.S("o")}
 
 		r := streams.Record{StreamARN: w.arn, SequenceNumber: "1", Handler: "h", Keys: keys}
-		if _, err := table.Create(ctx, hash, r, retryqueue.Row{NextTry: time.Now()}); err != nil {
+		if _, err := table.Park(ctx, hash, r, retryqueue.Row{NextTry: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		tries := func(want int) retryqueue.Row {
 			t.Helper()
 
-			row, ok, err := table.Get(ctx, "h", hash)
+			row, ok, err := table.First(ctx, "h", hash)
 			if err != nil || !ok || row.Tries.Count != want {
 				t.Fatalf("%+v, want %d; %t, %v", row.Tries, want, ok, err)
 			}
@@ -150,19 +150,19 @@ func TestTheTriesOfARecordAreNotThoseOfAReplay(t *testing.T) {
 		begin := func(row retryqueue.Row, count int) {
 			t.Helper()
 
-			if begun, err := table.BeginTry(ctx, "h", row, retryqueue.TryCount{Count: count, By: "w"}); err != nil || !begun {
+			if begun, err := table.Begin(ctx, "h", row, retryqueue.TryCount{Count: count, By: "w"}); err != nil || !begun {
 				t.Fatal(begun, err)
 			}
 		}
 		begin(tries(0), lanes.MaxDeaths)
 
-		if err := table.AddReplays(ctx, "h", hash, keys, []retryqueue.Waiting{{Sequence: "0", DeadLetter: "a"}}); err != nil {
+		if err := table.AddAgain(ctx, streams.Record{StreamARN: w.arn, SequenceNumber: "0", Handler: "h", Keys: keys}); err != nil {
 			t.Fatal(err)
 		}
 		begin(tries(0), 1)
 
-		if _, err := table.Pop(ctx, "h", tries(1)); err != nil {
-			t.Fatal(err)
+		if removed, err := table.Remove(ctx, "h", tries(1)); err != nil || !removed {
+			t.Fatal(removed, err)
 		}
 		tries(lanes.MaxDeaths)
 	})

@@ -53,7 +53,7 @@ func (i *queuedItem) try(ctx context.Context, shard *lanes.Shard) (time.Time, er
 	// Read before the row: if the item is added again afterwards, removeIf keeps it.
 	version, _ := waiting.Version(known)
 
-	row, ok, err := table.Get(ctx, q.h.Name, i.hash)
+	row, ok, err := table.First(ctx, q.h.Name, i.hash)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -65,25 +65,6 @@ func (i *queuedItem) try(ctx context.Context, shard *lanes.Shard) (time.Time, er
 
 	row.Holder = i.queue.Lease.Epoch.Load()
 
-	// The row must not become empty while records wait in rows of their own: an empty row means
-	// that the item does not wait.
-	if row.More > 0 && len(row.Records) < retryqueue.RefillBelow {
-		refilled, err := table.Refill(ctx, q.h.Name, row)
-
-		switch {
-		case errors.Is(err, retryqueue.ErrRowsGone):
-			return i.declareLost(ctx, row)
-		case err != nil:
-			return time.Time{}, err
-		case refilled:
-			i.refused = 0
-			return time.Now(), nil
-		case len(row.Records) <= 1:
-			i.refused++
-			return time.Now().Add(store.Backoff.Delay(i.refused)), nil
-		}
-	}
-
 	row, done, err := i.deliver(ctx, shard, row)
 	if err != nil || !done {
 		return row.NextTry, err
@@ -93,54 +74,26 @@ func (i *queuedItem) try(ctx context.Context, shard *lanes.Shard) (time.Time, er
 	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
-	left, err := table.Pop(ctx, q.h.Name, row)
-	if err != nil {
-		return time.Time{}, err
-	}
+	// If the row has changed, the next try finds out how. It also finds the item's next record.
+	_, err = table.Remove(ctx, q.h.Name, row)
 
-	if left.Empty() {
-		waiting.RemoveIf(known, version)
-		return time.Time{}, nil
-	}
-
-	return time.Now(), nil
+	return time.Now(), err
 }
 
-// declareLost declares a gap for the records that the row counts in rows of their own: these rows
-// were deleted. Under GapHalt no record of the item is delivered any more, and Run ends. Otherwise
-// the records in the row itself are delivered. If the process ends before the row is changed, the
-// gap is declared again.
-func (i *queuedItem) declareLost(ctx context.Context, row retryqueue.Row) (time.Time, error) {
-	q, cfg := i.queue, i.queue.queues.cfg
-
-	gap := streams.Gap{Reason: streams.GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: store.ItemKey(streams.Record{Keys: row.Keys}), Until: cfg.Clock.Now()}
-	if len(row.Records) > 0 {
-		gap.From = row.Records[len(row.Records)-1].Sequence
-	}
-	lineage.DeclareGap(cfg.Log, cfg.Events, gap)
-
-	if cfg.OnGap == streams.GapHalt {
-		q.queues.halt(&streams.GapError{Gap: gap})
-		return time.Now().Add(time.Hour), nil
-	}
-
-	return time.Now(), q.queues.table.ForgetMore(ctx, q.h.Name, row)
-}
-
-// declareMissing declares a gap for the row's first record, whose parts are gone: someone has deleted
-// them, or no worker has run for partsLife.
+// declareMissing declares a gap for a record whose parts are gone: someone has deleted them, or no worker has
+// run until the row's end.
 func (i *queuedItem) declareMissing(ctx context.Context, row retryqueue.Row, cause error) (_ retryqueue.Row, done bool, err error) {
 	q, cfg := i.queue, i.queue.queues.cfg
 
-	// The next holder of the shard's lease may have adopted the record meanwhile, with parts of its own.
-	now, ok, err := q.queues.table.Get(ctx, q.h.Name, i.hash)
-	if err != nil || !ok || now.Length() == 0 || now.First() != row.First() {
+	// Another worker may have removed the row with its parts meanwhile.
+	now, ok, err := q.queues.table.First(ctx, q.h.Name, i.hash)
+	if err != nil || !ok || now.Token != row.Token {
 		return row, false, errors.Join(cause, err)
 	}
 
 	gap := streams.Gap{
 		Reason: streams.GapQueue, Stream: cfg.StreamARN, Handler: q.h.Name, Item: store.ItemKey(streams.Record{Keys: row.Keys}),
-		From: row.First().Sequence, Until: cfg.Clock.Now(),
+		From: row.Sequence, Until: cfg.Clock.Now(),
 	}
 	lineage.DeclareGap(cfg.Log, cfg.Events, gap)
 
@@ -154,17 +107,17 @@ func (i *queuedItem) declareMissing(ctx context.Context, row retryqueue.Row, cau
 	return row, true, nil
 }
 
-// deliver makes one try for the first record of the row. done reports that the record is
+// deliver makes one try for the record of the row. done reports that the record is
 // finished: it was handled, or it is stored as a dead letter. Otherwise the row that
 // deliver returns has the time of the next try.
 func (i *queuedItem) deliver(ctx context.Context, shard *lanes.Shard, row retryqueue.Row) (_ retryqueue.Row, done bool, err error) {
 	q := i.queue
 
-	if row.First().DeadLetter != "" {
+	if row.DeadLetter != "" {
 		return i.redrive(ctx, shard, row)
 	}
 
-	r, err := q.queues.table.First(ctx, q.h.Name, row)
+	r, err := q.queues.table.Record(ctx, q.h.Name, row)
 	if errors.Is(err, store.ErrPartMissing) {
 		return i.declareMissing(ctx, row, err)
 	}
@@ -173,8 +126,8 @@ func (i *queuedItem) deliver(ctx context.Context, shard *lanes.Shard, row retryq
 		return row, false, err
 	}
 
-	if token := row.First().Parts.Token; row.First().Epoch != 0 && i.judged != token {
-		switch ours, err := q.queues.judge(ctx, r, row.First().Epoch); {
+	if row.Epoch != 0 && i.judged != row.Token {
+		switch ours, err := q.queues.judge(ctx, r, row.Epoch); {
 		case errors.Is(err, errNotJudged):
 			row.NextTry = time.Now().Add(q.queues.judgeAgainAfter())
 			return row, false, nil
@@ -185,7 +138,7 @@ func (i *queuedItem) deliver(ctx context.Context, shard *lanes.Shard, row retryq
 				"handler", q.h.Name, "item", store.ItemKey(r), "shard", r.ShardID, "sequence", r.SequenceNumber)
 			return row, true, nil
 		}
-		i.judged = token
+		i.judged = row.Token
 	}
 
 	// The mark does not apply to records that a Rebuild or Replay has queued.
@@ -207,7 +160,7 @@ func (i *queuedItem) deliver(ctx context.Context, shard *lanes.Shard, row retryq
 	})
 }
 
-// handle calls h for r, the first record of the row. It calls giveUp if the record has failed and
+// handle calls h for r, the record of the row. It calls giveUp if the record has failed and
 // gets no further call.
 func (i *queuedItem) handle(ctx context.Context, shard *lanes.Shard, h *streams.Handler, row retryqueue.Row, r streams.Record, giveUp func(ctx context.Context, cause error, attempts int) error) (_ retryqueue.Row, done bool, err error) {
 	q, s := i.queue, i.queue.queues.scheduler
@@ -232,22 +185,21 @@ func (i *queuedItem) handle(ctx context.Context, shard *lanes.Shard, h *streams.
 		defer s.Calls.Leave()
 	}
 
-	if !i.claimed {
-		claimed, err := q.queues.table.Claim(ctx, h.Name, row)
-		if err != nil || !claimed {
+	var begun retryqueue.TryCount
+	if suspect {
+		begun = retryqueue.TryCount{Count: tries + 1, By: s.Cfg.Owner}
+	}
+
+	if suspect || i.inherited {
+		ok, err := i.begin(shard, h, row, begun)
+		if err != nil || !ok {
 			row.NextTry = time.Now().Add(q.h.Retry.Base)
 			return row, false, err
 		}
-		i.claimed = true
 	}
 
 	if suspect {
-		begun, err := i.beginTry(shard, h, row, tries+1)
-		if err != nil || !begun {
-			row.NextTry = time.Now()
-			return row, false, err
-		}
-		defer i.endTry(shard, h, row)
+		defer i.endTry(shard, h, row, begun)
 	}
 
 	// if no call is admitted, the deferred endTry takes the begun try back.
@@ -302,23 +254,23 @@ func (i *queuedItem) handle(ctx context.Context, shard *lanes.Shard, h *streams.
 	return row, false, i.queue.queues.table.Postpone(ctx, q.h.Name, row)
 }
 
-// beginTry stores that a call for the row's first record begins. It reports false if the row has
-// changed; then the call must not be made. It has a context of its own, because the step's context
-// may have ended while this call waited for others.
-func (i *queuedItem) beginTry(shard *lanes.Shard, h *streams.Handler, row retryqueue.Row, tries int) (bool, error) {
+// begin stores that the worker begins with the row. It reports false if the row has changed; then the call
+// must not be made. It has a context of its own, because the step's context may have ended while this call
+// waited for others.
+func (i *queuedItem) begin(shard *lanes.Shard, h *streams.Handler, row retryqueue.Row, tries retryqueue.TryCount) (bool, error) {
 	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
-	return i.queue.queues.table.BeginTry(ctx, h.Name, row, retryqueue.TryCount{Count: tries, By: i.queue.queues.cfg.Owner})
+	return i.queue.queues.table.Begin(ctx, h.Name, row, tries)
 }
 
-// endTry stores that the call has returned, also during a stop. If the write fails, ofOthers does
+// endTry stores that the call has returned, also during a stop. If the write fails, OfOthers does
 // not count this call against the record when this worker repeats it.
-func (i *queuedItem) endTry(shard *lanes.Shard, h *streams.Handler, row retryqueue.Row) {
+func (i *queuedItem) endTry(shard *lanes.Shard, h *streams.Handler, row retryqueue.Row, tries retryqueue.TryCount) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(shard.Work), lanes.StoreTimeout)
 	defer cancel()
 
-	if err := i.queue.queues.table.EndTry(ctx, h.Name, row, i.queue.queues.cfg.Owner); err != nil {
+	if err := i.queue.queues.table.EndTry(ctx, h.Name, row, tries); err != nil {
 		i.queue.noteFault(shard.Work, "UpdateItem", err)
 	}
 }

@@ -44,23 +44,26 @@ type Queue struct {
 
 	suspect atomic.Bool // see leases.SuspectAfter
 
+	// inherits says that rows may be found that were there when the lease was taken; used by refresh only.
+	inherits bool
+
 	mu      sync.Mutex
 	items   map[store.ItemHash]*queuedItem
 	byDue   dueItems // a heap of the items without a running step
 	running int
 }
 
-// queuedItem is a row of the retry queue.
+// queuedItem is an item whose records wait.
 type queuedItem struct {
-	queue   *Queue
-	hash    store.ItemHash
-	due     time.Time
-	waits   int // calls that ended in NotYet
-	refused int // calls of refill in a row that found the row changed
-	// judged is the token of the newest record that was judged. claimed says that the item's row
-	// has the epoch of this worker, or is younger than its lease.
-	judged  string
-	claimed bool
+	queue *Queue
+	hash  store.ItemHash
+	due   time.Time
+	waits int  // calls that ended in NotYet
+	noted bool // a row was added since the item's step began; guarded by Queue.mu
+	// judged is the token of the newest row that was judged. inherited says that the item had rows when
+	// the lease was taken: a former holder may still write to them, so each gets this holder's epoch first.
+	judged    string
+	inherited bool
 	// notBefore is the earliest time of a delivery, if another process has put the item into the
 	// queue: every worker knows by then that the item waits.
 	notBefore time.Time
@@ -82,6 +85,8 @@ func newRetryQueue(ctx context.Context, queues *Queues, l leases.Lease, takenAt 
 		h:       &queues.cfg.Handlers[handler],
 		wake:    make(chan struct{}, 1),
 		items:   map[store.ItemHash]*queuedItem{},
+
+		inherits: true,
 	}
 	q.Look, q.Due, q.Progress = q.check, q.renewalDue, q.toStore
 	q.Begin(ctx)
@@ -160,52 +165,64 @@ func (q *Queue) refresh(ctx context.Context) {
 		return
 	}
 
+	for _, row := range rows {
+		row.Holder = q.Lease.Epoch.Load()
+		if err := q.queues.table.KeepEnd(ctx, q.h.Name, row); err != nil {
+			q.noteFault(ctx, "UpdateItem", err)
+			break
+		}
+	}
+
+	// The first row of an item says what is due.
+	rows = slices.CompactFunc(rows, func(a, b retryqueue.Row) bool { return a.Hash == b.Hash })
 	waiting := q.queues.scheduler.Waiting
 
-	var added []retryqueue.Row
+	again, missed := false, false
 	for _, row := range rows {
 		// From now on newer records of the item wait, too.
 		if known := (lanes.Item{Handler: q.handler, Hash: row.Hash}); !waiting.Has(known) {
 			waiting.Add(known)
 		}
 
-		switch {
-		case q.knows(row.Hash):
-		case len(row.Replays) > 0:
-			added = append(added, row)
-		default:
-			q.add(row.Hash, row.NextTry, time.Time{})
+		if q.knows(row.Hash) {
+			continue
+		}
+
+		if row.Again {
+			again = true
+		} else {
+			missed = !q.addItem(q.found(row, time.Time{})) || missed
 		}
 	}
 
-	q.keepParts(ctx, rows)
-
-	if len(added) == 0 {
-		return
+	if again && !q.addAgain(ctx, rows) {
+		missed = true
 	}
-
-	// Every worker must know that these items wait before they are delivered. The process that has
-	// added them may have ended before it called retryqueue.NoteAddition.
-	if err := retryqueue.NoteAddition(ctx, q.queues.leases); err != nil {
-		q.noteFault(ctx, "UpdateItem", err)
-		return
-	}
-
-	settled := time.Now().Add(q.queues.knownAfter())
-	for _, row := range added {
-		q.add(row.Hash, row.NextTry, settled)
-	}
+	q.inherits = q.inherits && missed
 }
 
-// keepParts moves the ends of the rows' parts that are near.
-func (q *Queue) keepParts(ctx context.Context, rows []retryqueue.Row) {
+// found returns the item of a row that was found by reading the queue.
+func (q *Queue) found(row retryqueue.Row, notBefore time.Time) *queuedItem {
+	return &queuedItem{queue: q, hash: row.Hash, due: row.NextTry, notBefore: notBefore, inherited: q.inherits}
+}
+
+// addAgain adds the items of which records are delivered again. Every worker must know before that they
+// wait. The process that has added them may have ended before it called retryqueue.NoteAddition.
+func (q *Queue) addAgain(ctx context.Context, rows []retryqueue.Row) (all bool) {
+	if err := retryqueue.NoteAddition(ctx, q.queues.leases); err != nil {
+		q.noteFault(ctx, "UpdateItem", err)
+		return false
+	}
+	all = true
+
+	settled := time.Now().Add(q.queues.knownAfter())
 	for _, row := range rows {
-		row.Holder = q.Lease.Epoch.Load()
-		if err := q.queues.table.KeepParts(ctx, q.h.Name, row); err != nil {
-			q.noteFault(ctx, "UpdateItem", err)
-			return
+		if row.Again && !q.knows(row.Hash) {
+			all = q.addItem(q.found(row, settled)) && all
 		}
 	}
+
+	return all
 }
 
 func (q *Queue) knows(hash store.ItemHash) bool {
@@ -239,17 +256,19 @@ func (q *Queue) noteFault(ctx context.Context, op string, err error) {
 	}
 }
 
-// add notes a row that is not known yet.
-func (q *Queue) add(hash store.ItemHash, due, notBefore time.Time) {
-	q.addItem(&queuedItem{queue: q, hash: hash, due: due, notBefore: notBefore})
-}
-
-func (q *Queue) addItem(item *queuedItem) {
+// addItem adds an item with a row. It reports false if there is no room. If the item is known, only the step
+// that runs must look once more.
+func (q *Queue) addItem(item *queuedItem) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	if q.items[item.hash] != nil || len(q.items) >= maxQueuedItems {
-		return
+	if known := q.items[item.hash]; known != nil {
+		known.noted = true
+		return true
+	}
+
+	if len(q.items) >= maxQueuedItems {
+		return false
 	}
 
 	if item.due.Before(item.notBefore) {
@@ -258,6 +277,8 @@ func (q *Queue) addItem(item *queuedItem) {
 
 	q.items[item.hash] = item
 	heap.Push(&q.byDue, item)
+
+	return true
 }
 
 // start hands the items that are due to the lanes. It returns the time until the next item is due.
@@ -288,6 +309,7 @@ func (q *Queue) start(now time.Time) time.Duration {
 		}
 
 		item, _ := heap.Pop(&q.byDue).(*queuedItem)
+		item.noted = false
 		q.running++
 		q.lanes.StartQueued(q.handler, string(item.hash[:]), item)
 	}
@@ -304,12 +326,21 @@ func (q *Queue) again(item *queuedItem, due time.Time) {
 	q.wakeUp()
 }
 
-// forget removes an item without a row.
+// forget removes an item without a row, unless one was added since its step began.
 func (q *Queue) forget(item *queuedItem) {
 	q.mu.Lock()
-	delete(q.items, item.hash)
-	q.running--
+	noted := item.noted
+
+	if !noted {
+		delete(q.items, item.hash)
+		q.running--
+	}
 	q.mu.Unlock()
+
+	if noted {
+		q.again(item, time.Now())
+		return
+	}
 
 	q.wakeUp()
 }

@@ -20,8 +20,6 @@ import (
 	"ratchet/streams/store"
 )
 
-const arn = "arn:aws:dynamodb:eu-central-1:000000000000:table/orders/stream/1"
-
 // testQueues returns the queues of a handler "h" that must not be called, on an engine of their own, and the
 // transport of their client.
 func testQueues(t *testing.T) (*Queues, *embeddedtest.Transport) {
@@ -62,42 +60,6 @@ func testQueues(t *testing.T) (*Queues, *embeddedtest.Transport) {
 		Log:             embeddedtest.Quiet(),
 		Clock:           &dynamo.Clock{},
 	}, table, scheduler), transport
-}
-
-// refusedTransactions are in each other's way.
-var refusedTransactions = embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: &embeddedtest.Error{Code: "TransactionCanceledException"}}
-
-// storeOverflow stores a row of the item "o" with so many of its records, and others beside it. It
-// pops the records of the row except the last keep ones.
-func storeOverflow(t *testing.T, table *retryqueue.Table, beside, keep int) retryqueue.Row {
-	t.Helper()
-
-	hash, ctx := store.HashOf("o"), t.Context()
-	for n := 1; n <= 100+beside; n++ {
-		r := streams.Record{StreamARN: arn, SequenceNumber: strconv.Itoa(n), Handler: "h", Keys: dynamo.Item{"id": dynamo.S("o")}}
-
-		var err error
-		if n == 1 {
-			_, err = table.Create(ctx, hash, r, retryqueue.Row{NextTry: time.Now()})
-		} else {
-			_, err = table.Append(ctx, hash, r)
-		}
-
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	row, _, err := table.Get(ctx, "h", hash)
-	for err == nil && len(row.Records) > keep {
-		row, err = table.Pop(ctx, "h", row)
-	}
-
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return row
 }
 
 // heldForAnHour is the work of a queue whose lease is held.
@@ -153,30 +115,6 @@ func TestASuspectQueueIsForgiven(t *testing.T) {
 	})
 }
 
-// TestAMoveThatIsRefusedIsNotRepeatedAtOnce: the pauses between the tries grow.
-func TestAMoveThatIsRefusedIsNotRepeatedAtOnce(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		queues, transport := testQueues(t)
-		row := storeOverflow(t, queues.table, 2, 1)
-
-		transport.Inject(refusedTransactions)
-
-		q := &Queue{queues: queues, h: &queues.cfg.Handlers[0], Work: heldForAnHour()}
-		item := &queuedItem{queue: q, hash: row.Hash}
-
-		for range 8 {
-			if _, err := item.try(context.Background(), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-
-		next, err := item.try(context.Background(), nil)
-		if err != nil || time.Until(next) < time.Second {
-			t.Errorf("the next try is in %v, %v", time.Until(next), err)
-		}
-	})
-}
-
 // TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone: a call may take minutes, and others look
 // every 10 ms whether it has ended.
 func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
@@ -193,31 +131,6 @@ func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
 
 		if next, err := (&queuedItem{queue: q, hash: store.HashOf("o")}).try(t.Context(), nil); err != nil || next.IsZero() {
 			t.Errorf("%v, %v", next, err)
-		}
-	})
-}
-
-// TestTheRowOfAnItemIsNotEmptiedWhileRecordsWaitBesideIt: moving them fails because another write is
-// in the way. Without records the row, and with it those beside it, would be forgotten.
-func TestTheRowOfAnItemIsNotEmptiedWhileRecordsWaitBesideIt(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		queues, transport := testQueues(t)
-		row := storeOverflow(t, queues.table, 2, 1)
-
-		transport.Inject(refusedTransactions)
-
-		q := &Queue{queues: queues, h: &queues.cfg.Handlers[0], Work: heldForAnHour()}
-		item := &queuedItem{queue: q, hash: row.Hash}
-
-		if next, err := item.try(t.Context(), nil); err != nil || next.IsZero() {
-			t.Errorf("%v, %v", next, err)
-		}
-
-		// As a worker has read the row that has lost the queue: before the others were added beside it.
-		row.More = 0
-
-		if left, err := queues.table.Pop(t.Context(), "h", row); err != nil || left.More != 2 {
-			t.Errorf("the row was deleted: %+v, %v", left, err)
 		}
 	})
 }

@@ -248,8 +248,7 @@ func (q *Queues) set(handler string, queue *Queue) {
 // Note adds a new row to the handler's queue, if this worker holds the queue.
 func (q *Queues) Note(item lanes.Item, due time.Time) {
 	if queue := q.Queue(q.cfg.Handlers[item.Handler].Name); queue != nil {
-		// This worker has just stored the row.
-		queue.addItem(&queuedItem{queue: queue, hash: item.Hash, due: due, claimed: true})
+		queue.addItem(&queuedItem{queue: queue, hash: item.Hash, due: due})
 		queue.wakeUp()
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"ratchet/streams/store"
 )
 
-// redrive makes one try for a dead letter that is the first record of the row. If the record is
+// redrive makes one try for the dead letter of the row. If the record is
 // handled, the dead letter is deleted. If the handler gives the record up again, the dead letter
 // gets the new error. If the handler skips the record, the dead letter gets the reason.
 func (i *queuedItem) redrive(ctx context.Context, shard *lanes.Shard, row retryqueue.Row) (_ retryqueue.Row, done bool, err error) {
 	q := i.queue
 	letters := deadletters.Letters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, Clock: q.queues.cfg.Clock, Check: q.queues.table.Check(q.h.Name, row)}
 
-	letter, err := letters.Get(ctx, q.h.Name, row.First().DeadLetter)
+	letter, err := letters.Get(ctx, q.h.Name, row.DeadLetter)
 	switch {
 	case errors.Is(err, deadletters.ErrNotFound):
 		return row, true, nil // redriven or deleted before

@@ -77,7 +77,7 @@ type Rebuild struct {
 	Restart bool
 	// DryRun counts and puts nothing into the queue.
 	DryRun bool
-	// MaxWaiting is how many items may wait in a handler's queue: while there are more, the
+	// MaxWaiting is how many records may wait in a handler's queue: while there are more, the
 	// Rebuild waits for the workers. Default: 10,000.
 	MaxWaiting int
 	// Progress is called after each page; optional.
@@ -341,24 +341,14 @@ func (r Rebuild) addVersions(ctx context.Context, h *streams.Handler, records []
 			return nil
 		}
 
-		some := records[:min(len(records), retryqueue.MaxAddition)]
+		added := len(records)
 		if !r.DryRun {
-			added, err := table.AddMarked(ctx, h.Name, hash, some, mark, known)
-			if err != nil {
+			if added, err = table.AddMarked(ctx, h.Name, hash, records, mark, known); err != nil {
 				return err
 			}
-
-			// The row is full, or another process has changed the mark.
-			if !added {
-				if err := r.Queue.WaitForRow(ctx); err != nil {
-					return err
-				}
-
-				continue
-			}
 		}
-		count.Queued += len(some)
-		records = records[len(some):]
+		count.Queued += added
+		records = records[added:]
 	}
 
 	return nil

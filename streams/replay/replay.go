@@ -43,7 +43,7 @@ type Replay struct {
 	Again string
 	// DryRun counts the records and puts none into the queue.
 	DryRun bool
-	// MaxWaiting is how many items may wait in a handler's queue: while there are more, the
+	// MaxWaiting is how many records may wait in a handler's queue: while there are more, the
 	// Replay waits for the workers. Default: 10,000.
 	MaxWaiting int
 	// Progress is called after each page; optional.

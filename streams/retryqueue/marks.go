@@ -2,10 +2,11 @@ package retryqueue
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
@@ -32,12 +33,16 @@ func markID(h store.ItemHash) string { return retryMarkPrefix + h.Text() }
 
 // Mark returns the newest version of the item that a Rebuild has queued for the handler.
 func (t *Table) Mark(ctx context.Context, handler string, hash store.ItemHash) (version int64, known bool, err error) {
-	row, err := t.read(ctx, handler, markID(hash))
+	out, err := t.API.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &t.Table,
+		Key:            store.RowKey(t.Source(handler), markID(hash)),
+		ConsistentRead: aws.Bool(true),
+	})
 	if err != nil {
 		return 0, false, fmt.Errorf("streams: read a mark of %s: %w", handler, err)
 	}
 
-	return dynamo.Number(row, retryMark), row[retryMark] != nil, nil
+	return dynamo.Number(out.Item, retryMark), out.Item[retryMark] != nil, nil
 }
 
 // IsMarked reports whether a Rebuild has queued the record's version of the item, or a newer one,
@@ -66,16 +71,31 @@ func NoteMarks(ctx context.Context, stored *leases.Table) error {
 	return nil
 }
 
-// AddMarked adds versions of one item and moves the mark to the last of them, if the mark is still
-// as it was read. It reports false if the mark has changed or the item's row is full.
-func (t *Table) AddMarked(ctx context.Context, handler string, hash store.ItemHash, records []streams.Record, mark int64, known bool) (bool, error) {
-	waiting, err := t.storeRecords(ctx, hash, records)
-	if err != nil {
-		return false, err
+// Bounds of one transaction of AddMarked. DynamoDB takes 100 writes and 4 MB.
+const (
+	maxMarkedWrites = 90
+	maxMarkedBytes  = 2 << 20
+)
+
+// AddMarked adds versions of one item, as many as one transaction takes, and moves the mark to the last of
+// them, if the mark is still as it was read. It returns how many it has added, 0 if the mark has changed.
+func (t *Table) AddMarked(ctx context.Context, handler string, hash store.ItemHash, records []streams.Record, mark int64, known bool) (added int, err error) {
+	var writes []ddbtypes.TransactWriteItem
+
+	for bytes := 0; added < len(records) && len(writes) < maxMarkedWrites && bytes < maxMarkedBytes; added++ {
+		puts, err := t.putsAgain(hash, records[added])
+		if err != nil {
+			return 0, err
+		}
+
+		for _, w := range puts {
+			bytes += len(dynamo.Bytes(w.Put.Item, rowRecord)) + len(dynamo.Bytes(w.Put.Item, store.Part))
+		}
+		writes = append(writes, puts...)
 	}
 
 	// A mark never moves back, not even when Rebuild.Repeat queues older versions again.
-	last := max(mark, records[len(records)-1].Replay.Version)
+	last := max(mark, records[added-1].Replay.Version)
 	marked := dynamo.NewUpdate(t.Table, store.RowKey(t.Source(handler), markID(hash))).
 		SetValue(retryMark, dynamo.N(last)).
 		SetValue(store.Expiry, dynamo.Seconds(time.Now().Add(markRetention)))
@@ -86,24 +106,15 @@ func (t *Table) AddMarked(ctx context.Context, handler string, hash store.ItemHa
 		marked.IfAbsent(retryMark)
 	}
 
-	addition := rand.Text()
-
-	added, err := t.transact(ctx, handler, []ddbtypes.TransactWriteItem{
-		{Update: t.replaysUpdate(handler, hash, records[0].Keys, waiting, addition).Part()},
-		{Update: marked.Part()},
-	})
-	if err != nil || added {
-		return added, err
+	// The mark is the first of the writes: its condition is the one that may fail.
+	_, applied, err := store.Write(ctx, t.API, nil, append([]ddbtypes.TransactWriteItem{{Update: marked.Part()}}, writes...))
+	if err != nil {
+		return 0, fmt.Errorf("streams: put versions into the retry queue of %s: %w", handler, err)
 	}
 
-	// A row of a newer format takes no records: then get returns the error that ends the Rebuild.
-	_, _, refused := t.Get(ctx, handler, hash)
-
-	for _, w := range waiting {
-		if err := t.parts().Delete(ctx, t.Source(handler), w.Parts); err != nil {
-			return false, err
-		}
+	if !applied {
+		added = 0
 	}
 
-	return false, refused
+	return added, nil
 }

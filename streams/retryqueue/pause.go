@@ -16,7 +16,7 @@ import (
 // A pause has no effect on Lambda functions.
 //
 // A pause may last longer than the 24 hours after which a stream loses its records. Each waiting
-// record costs two writes, and later one read and the writes that remove it.
+// record costs one write, and later two reads and the write that removes it.
 //
 // A handler that is paused already keeps the time of its first pause. A name that no worker
 // has is not refused.

@@ -2,8 +2,6 @@ package retryqueue
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
@@ -47,36 +45,13 @@ func (q Queue) Letters() deadletters.Letters {
 	return deadletters.Letters{DynamoDB: q.DynamoDB, Table: q.DeadLetterTable, Group: q.Group}
 }
 
-// rowFullPause is the pause before the next try to add replays to a full row.
-const rowFullPause = time.Second
+// roomPause is the pause before the next look for room.
+const roomPause = time.Second
 
-// Feed adds records of one item for one handler, oldest first. It waits while the item's row
-// is full.
+// Feed adds records of one item for one handler, oldest first.
 func (q Queue) Feed(ctx context.Context, records []streams.Record) error {
-	table, handler := q.Rows(), records[0].Handler
-	hash := store.HashOf(store.ItemKey(records[0]))
-
-	// The records are stored once, and the item's row gets only references to them. So a retry
-	// after a full row stores no second copy.
-	waiting, err := table.storeRecords(ctx, hash, records)
-	if err != nil {
-		return err
-	}
-
-	for len(waiting) > 0 {
-		some := waiting[:min(len(waiting), MaxAddition)]
-
-		err := table.AddReplays(ctx, handler, hash, records[0].Keys, some)
-		if err == nil {
-			waiting = waiting[len(some):]
-			continue
-		}
-
-		if !errors.Is(err, errRowFull) {
-			return err
-		}
-
-		if err := q.WaitForRow(ctx); err != nil {
+	for _, r := range records {
+		if err := q.Rows().AddAgain(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -84,32 +59,18 @@ func (q Queue) Feed(ctx context.Context, records []streams.Record) error {
 	return nil
 }
 
-// WaitForRow waits before the next try to add to a full row. It tells the workers of the additions,
-// because they make room by delivering.
-func (q Queue) WaitForRow(ctx context.Context) error {
-	if err := NoteAddition(ctx, q.Leases()); err != nil {
-		return err
-	}
-
-	if !worker.Wait(ctx, rowFullPause) {
-		return ctx.Err()
-	}
-
-	return nil
-}
-
-// WaitForRoom waits until fewer than most items are in the handler's queue. It calls waiting before
-// each pause.
+// WaitForRoom waits until fewer than most records are in the handler's queue. It calls waiting before
+// each pause. A look reads the records that are counted.
 func (q Queue) WaitForRoom(ctx context.Context, handler string, most int, waiting func()) error {
 	for {
-		items, err := q.Rows().countRows(ctx, handler)
-		if err != nil || items < most {
+		records, err := q.Rows().countRows(ctx, handler, most)
+		if err != nil || records < most {
 			return err
 		}
 		waiting()
 
-		if !worker.Wait(ctx, rowFullPause) {
-			return fmt.Errorf("streams: replay: %d items wait for handler %s: %w", items, handler, ctx.Err())
+		if !worker.Wait(ctx, roomPause) {
+			return fmt.Errorf("streams: replay: %d records wait for handler %s: %w", records, handler, ctx.Err())
 		}
 	}
 }
@@ -146,18 +107,11 @@ func (q Queue) redrive(ctx context.Context, handler, id string) error {
 		return fmt.Errorf("%w: %s of %s", deadletters.ErrRedriving, id, handler)
 	}
 
-	entry := Waiting{
-		Sequence: letter.Record.SequenceNumber,
-		// A new token each time: an item's row may refer to the same dead letter twice.
-		Parts:      store.PartsRef{Token: rand.Text()[:10]},
-		DeadLetter: id,
-	}
-	if err := q.Rows().AddReplays(ctx, handler, store.HashOf(store.ItemKey(*letter.Record)), letter.Record.Keys, []Waiting{entry}); err != nil {
+	if err := q.Rows().addLetter(ctx, handler, id, *letter.Record); err != nil {
 		return err
 	}
 
-	// After the entry was added. After a crash in between, the next Redrive adds a second entry,
-	// which does no harm.
+	// After the entry was added. After a crash in between, the next Redrive replaces it.
 	update := dynamo.NewUpdate(q.DeadLetterTable, q.Letters().Rows().Key(handler, id)).
 		IfPresent(store.ID).
 		SetValue(deadletters.DeadLetterQueuedAt, dynamo.Millis(now))

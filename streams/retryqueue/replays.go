@@ -2,83 +2,87 @@ package retryqueue
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/streams"
 	"ratchet/streams/leases"
 	"ratchet/streams/store"
 )
 
-// errRowFull reports that an item's row has no room for the added records.
-var errRowFull = errors.New("streams: too many records of the item wait to be delivered again")
-
-// maxReplays is how many records a row may have in its list of replays, about 100 KB.
-const maxReplays = 1000
-
-// MaxAddition is how many records are added to a row at once.
-const MaxAddition = maxReplays / 2
-
-// AddReplays puts records of one item into the row of the item, before the records that wait there,
-// and creates the row if there is none. It returns errRowFull if the row has no room for them.
-func (t *Table) AddReplays(ctx context.Context, handler string, hash store.ItemHash, keys dynamo.Item, records []Waiting) error {
-	addition := rand.Text()
-
-	old, applied, err := store.Apply(ctx, t.API, t.replaysUpdate(handler, hash, keys, records, addition))
-	switch {
-	case err != nil:
-		return fmt.Errorf("streams: put records into the retry queue of %s: %w", handler, err)
-	// The SDK repeats a call whose answer was lost, and the repeat fails the condition. The token
-	// proves that the first try was stored.
-	case applied || dynamo.Text(old, retryAddition) == addition:
-		return nil
-	}
-
-	if row, _ := decodeRetryRow(old); row.refused != nil {
-		return row.refused
-	}
-
-	return errRowFull
-}
-
-// replaysUpdate returns the update that adds records to be delivered again. It stores the token
-// addition and fails if the row has it already, so that a repeat after a lost answer adds nothing.
-func (t *Table) replaysUpdate(handler string, hash store.ItemHash, keys dynamo.Item, records []Waiting, addition string) *dynamo.Update {
-	elements := make([]ddbtypes.AttributeValue, len(records))
-	for i, r := range records {
-		elements[i] = r.Encode()
-	}
-
-	return t.Update(handler, hash).
-		If("attribute_not_exists(#replays) OR size(#replays) <= :room").
-		If("attribute_not_exists(#addition) OR #addition <> :addition").
-		Bind(":room", dynamo.N(int64(maxReplays-len(records)))).
-		Bind(":addition", dynamo.S(addition)).
-		Bind(":added", &ddbtypes.AttributeValueMemberL{Value: elements}).
-		Bind(":none", &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{}}).
-		Bind(":keys", dynamo.M(keys)).
-		Bind(":first", dynamo.S(store.PaddedSequence("0"))).
-		Set("#replays = list_append(if_not_exists(#replays, :none), :added)").
-		Set("#records = if_not_exists(#records, :none)").
-		Set("#last = if_not_exists(#last, :first)").
-		Set("#keys = if_not_exists(#keys, :keys)").
-		Set("#format = if_not_exists(#format, :format)").
-		Set("#addition = :addition").
-		Bind(":end", dynamo.Millis(t.partsEnd())).
-		Set("#" + retryPartsEnd + " = if_not_exists(#" + retryPartsEnd + ", :end)")
-}
-
-// countRows returns how many items wait for a handler.
-func (t *Table) countRows(ctx context.Context, handler string) (int, error) {
-	count, err := store.Count(ctx, t.API, t.query(handler, retryRowPrefix))
+// putsAgain returns the writes of a record that is delivered again. They replace the row of an earlier
+// addition, so that a repeat adds nothing.
+func (t *Table) putsAgain(hash store.ItemHash, r streams.Record) ([]ddbtypes.TransactWriteItem, error) {
+	body, err := store.EncodeRecord(r)
 	if err != nil {
-		return 0, fmt.Errorf("streams: count the retry queue of %s: %w", handler, err)
+		return nil, fmt.Errorf("streams: encode a record for the retry queue: %w", err)
 	}
 
-	return count, nil
+	return t.again(r.Handler, Row{Hash: hash, id: againID(hash, r.SequenceNumber, ""), Keys: r.Keys}, store.Pack(body)), nil
+}
+
+func (t *Table) again(handler string, row Row, packed []byte) []ddbtypes.TransactWriteItem {
+	row.Token = newToken()
+	writes := t.puts(handler, row, packed)
+	writes[0].Put.ConditionExpression = aws.String(store.KnownFormat)
+	writes[0].Put.ExpressionAttributeNames = map[string]string{"#format": store.Format}
+	writes[0].Put.ExpressionAttributeValues = dynamo.Item{":format": dynamo.N(store.QueueRowFormat)}
+	writes[0].Put.ReturnValuesOnConditionCheckFailure = ddbtypes.ReturnValuesOnConditionCheckFailureAllOld
+
+	return writes
+}
+
+// AddAgain puts a record into the queue to be delivered again, before the item's records that wait there.
+func (t *Table) AddAgain(ctx context.Context, r streams.Record) error {
+	writes, err := t.putsAgain(store.HashOf(store.ItemKey(r)), r)
+	if err != nil {
+		return err
+	}
+
+	return t.add(ctx, r.Handler, writes)
+}
+
+// addLetter is AddAgain for the record of a dead letter.
+func (t *Table) addLetter(ctx context.Context, handler, letter string, r streams.Record) error {
+	hash := store.HashOf(store.ItemKey(r))
+	row := Row{Hash: hash, id: againID(hash, r.SequenceNumber, letter), Keys: r.Keys, DeadLetter: letter}
+
+	return t.add(ctx, handler, t.again(handler, row, nil))
+}
+
+func (t *Table) add(ctx context.Context, handler string, writes []ddbtypes.TransactWriteItem) error {
+	old, applied, err := store.Write(ctx, t.API, nil, writes)
+	if err == nil && !applied {
+		row, _ := t.decode(old)
+		err = row.refused
+	}
+
+	if err != nil {
+		return fmt.Errorf("streams: put a record into the retry queue of %s: %w", handler, err)
+	}
+
+	return nil
+}
+
+// countRows returns how many records wait for a handler, up to about most.
+func (t *Table) countRows(ctx context.Context, handler string, most int) (int, error) {
+	in, count := t.query(handler, rowPrefix), 0
+	in.Select = ddbtypes.SelectCount
+
+	for {
+		page, err := t.API.Query(ctx, in)
+		if err != nil {
+			return 0, fmt.Errorf("streams: count the retry queue of %s: %w", handler, err)
+		}
+
+		if count += int(page.Count); count >= most || len(page.LastEvaluatedKey) == 0 {
+			return count, nil
+		}
+		in.ExclusiveStartKey = page.LastEvaluatedKey
+	}
 }
 
 // AdditionsRow is beside the leases of the retry queues. Its counter grows when records were put

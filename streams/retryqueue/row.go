@@ -11,82 +11,79 @@ import (
 	"ratchet/streams/store"
 )
 
-// The retry queue is part of the dead-letter table. Its partition key is "retries/", the name of
-// the stream's table and the handler's name. Each item that waits for the handler has one row with
-// the list of its records, oldest first; the records themselves are in parts (see store.Parts).
-// Records that are delivered again on request are in a list of their own, replays. They are older
-// than the waiting records and are delivered first.
+// Ids and attributes of the rows. The package's comment describes them.
 const (
-	SourcePrefix    = "retries/"
-	retryRowPrefix  = "item/" // before the hash of the item's key
-	retryPartPrefix = "record/"
+	SourcePrefix = "retries/"
+	rowPrefix    = "item/"
+	partPrefix   = "part/"
 
-	retryRecords   = "records"
-	retrySequence  = "sequence" // in an element of records
-	retryParts     = "parts"    // in an element of records
-	retryToken     = "token"    // in an element of records
-	retryEpoch     = "epoch"    // in an element of records: of the lease under which the record was put there
-	retryPartsEnd  = "partsEnd" // the earliest end of the row's parts
-	retryHolder    = "holder"   // epoch of the queue's lease whose holder has begun with the row
-	retryLetter    = "letter"   // in an element of replays: id of the dead letter that the element redrives
-	retryLast      = "last"     // sequence number of the newest record, with leading zeros
-	retryAttempts  = "attempts" // of the oldest record
-	retrySince     = "since"    // when the oldest record first failed
-	retryNextTry   = "nextTry"
-	retryError     = "error"
-	retryReplays   = "replays"
-	retryTries     = "tries"          // calls for the oldest record that were begun and have not returned
-	retryTriedBy   = "triedBy"        // worker that has begun the last of these calls
-	retryAddition  = "addition"       // token of the newest addition to replays
-	replayAttempts = "replayAttempts" // of the oldest replay
-	replaySince    = "replaySince"
-	replayTries    = "replayTries"
-	replayTriedBy  = "replayTriedBy"
-	maxRowRecords  = 100 // about 10 KB; see retryMore for the next ones
+	againKind  = "a" // records to deliver again, which come first
+	recordKind = "b"
+
+	rowRecord   = "record"
+	rowParts    = "parts"
+	rowToken    = "token"
+	rowEpoch    = "epoch"
+	rowHolder   = "holder"
+	rowLetter   = "letter"
+	rowAttempts = "attempts"
+	rowSince    = "since"
+	rowNextTry  = "nextTry"
+	rowError    = "error"
+	rowTries    = "tries"
+	rowTriedBy  = "triedBy"
+	rowUnsure   = "unsure"
+	rowDone     = "done"
 )
 
-func rowID(h store.ItemHash) string { return retryRowPrefix + h.Text() }
+func itemPrefix(h store.ItemHash) string { return rowPrefix + h.Text() + "/" }
 
-// partsID is the prefix of the ids of the parts of one of the item's records.
-func partsID(h store.ItemHash, sequence string) string {
-	return retryPartPrefix + h.Text() + "/" + sequence
+// recordID is the id of the row of a record of the stream.
+func recordID(h store.ItemHash, sequence string) string {
+	return itemPrefix(h) + recordKind + store.PaddedSequence(sequence)
 }
 
-// parseRowID is the reverse of rowID.
-func parseRowID(id string) (store.ItemHash, bool) {
-	digits, ok := strings.CutPrefix(id, retryRowPrefix)
-
-	raw, err := hex.DecodeString(digits)
-	if !ok || err != nil || len(raw) != len(store.ItemHash{}) {
-		return store.ItemHash{}, false
+// againID is the id of the row of a record that is delivered again. Several dead letters of an item may
+// have the same sequence number.
+func againID(h store.ItemHash, sequence, letter string) string {
+	id := itemPrefix(h) + againKind + store.PaddedSequence(sequence)
+	if letter != "" {
+		id += "/" + store.HashOf(letter).Text()
 	}
 
-	return store.ItemHash(raw), true
+	return id
 }
 
-// Row is the state of one item that waits for a handler.
+// Row is a record that waits for a handler.
 type Row struct {
-	Hash     store.ItemHash
-	Keys     dynamo.Item // of the item
-	Replays  []Waiting   // records to deliver again, before records
-	Records  []Waiting   // oldest first
-	More     int         // how many newer records have rows of their own
-	last     string      // sequence number of the newest record, with leading zeros
-	Attempts int         // of the first record
-	Since    time.Time   // when the first record first failed
-	NextTry  time.Time
-	LastErr  string
-	PartsEnd time.Time // the earliest end of its parts
-	Tries    TryCount  // of the first record
+	Hash       store.ItemHash // of the record's item
+	Keys       dynamo.Item    // of the item
+	Sequence   string         // its sequence number, with leading zeros
+	Again      bool           // it is delivered again on request
+	DeadLetter string         // id of the dead letter to redrive; such a row has no record
+	Epoch      int64          // of the shard's lease under which the record was put here; 0 if it is delivered again
+	Token      string         // of the write that has stored the row
+	Attempts   int            // failed calls
+	Since      time.Time      // when the first of them failed
+	NextTry    time.Time
+	LastErr    string
+	Tries      TryCount
+	Ends       time.Time // when time to live deletes the row
 	// Holder is the epoch of the queue's lease under which this worker writes the row. It is set by
 	// the worker and not read from the row.
 	Holder int64
+	// Unsure says that a write of the row may still arrive: it had no answer and was repeated.
+	Unsure bool
+
+	id     string
+	record []byte // packed; nil if it is in parts, and in a list
+	parts  int
 	// refused is set if the row has a newer format. Then only hash is set, too.
 	refused error
 }
 
 // TryCount counts the calls for a record that were begun and have not returned. Workers count only
-// while the queue's lease is suspect. by is the worker that has begun the last of these calls.
+// while the queue's lease is suspect. By is the worker that has begun the last of these calls.
 type TryCount struct {
 	Count int
 	By    string
@@ -102,71 +99,56 @@ func (c TryCount) OfOthers(me string) int {
 	return c.Count
 }
 
-// First returns the record that is delivered next. The row must not be empty.
-func (r Row) First() Waiting {
-	if len(r.Replays) > 0 {
-		return r.Replays[0]
+// hashOf returns the item of a row's id.
+func hashOf(id string) (store.ItemHash, bool) {
+	rest, ok := strings.CutPrefix(id, rowPrefix)
+	digits, _, _ := strings.Cut(rest, "/")
+
+	raw, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(raw) != len(store.ItemHash{}) {
+		return store.ItemHash{}, false
 	}
 
-	return r.Records[0]
+	return store.ItemHash(raw), true
 }
 
-// Length returns the number of records in the row itself.
-func (r Row) Length() int { return len(r.Replays) + len(r.Records) }
-
-// Empty reports that no record of the item waits.
-func (r Row) Empty() bool { return r.Length() == 0 && r.More == 0 }
-
-// firstNames are the attributes that describe the first record of a row.
-type firstNames struct{ list, attempts, since, tries, triedBy string }
-
-// names returns the attributes that describe the row's first record.
-func (r Row) names() firstNames {
-	if len(r.Replays) > 0 {
-		return firstNames{retryReplays, replayAttempts, replaySince, replayTries, replayTriedBy}
-	}
-
-	return firstNames{retryRecords, retryAttempts, retrySince, retryTries, retryTriedBy}
+// sequenceOf returns the sequence number in the id of an item's row.
+func sequenceOf(id string, hash store.ItemHash) string {
+	sequence, _, _ := strings.Cut(strings.TrimPrefix(id, itemPrefix(hash))[1:], "/")
+	return sequence
 }
 
-// ifFirst is the condition that the row's first record is still the one with :sequence and
-// :token.
-func (r Row) ifFirst() string {
-	list := r.names().list
-	return "#" + list + "[0].#sequence = :sequence AND #" + list + "[0].#token = :token"
-}
+// decode decodes a row and converts its times to the local clock. ok is false if it is none.
+func (t *Table) decode(row dynamo.Item) (_ Row, ok bool) {
+	id := dynamo.Text(row, store.ID)
 
-// Waiting is one record of a Row.
-type Waiting struct {
-	Sequence   string
-	Parts      store.PartsRef // the token is unique among the records of a row
-	Epoch      int64          // of the shard's lease, see judge; 0 for replays
-	DeadLetter string         // id of the dead letter to redrive; then parts has only the token
-}
-
-func decodeRetryRow(row dynamo.Item) (Row, bool) {
-	hash, ok := parseRowID(dynamo.Text(row, store.ID))
+	hash, ok := hashOf(id)
 	if !ok {
 		return Row{}, false
 	}
 
-	if err := store.CheckFormat(row, store.QueueRowFormat, "row "+rowID(hash)+" of "+dynamo.Text(row, store.Source)); err != nil {
-		return Row{Hash: hash, refused: err}, true
+	if err := store.CheckFormat(row, store.QueueRowFormat, "row "+id+" of "+dynamo.Text(row, store.Source)); err != nil {
+		return Row{Hash: hash, id: id, refused: err}, true
 	}
 
 	out := Row{
-		Hash:     hash,
-		Replays:  decodeWaitingRecords(row[retryReplays], hash),
-		Records:  decodeWaitingRecords(row[retryRecords], hash),
-		More:     int(dynamo.Number(row, retryMore)),
-		last:     dynamo.Text(row, retryLast),
-		NextTry:  dynamo.Time(row, retryNextTry),
-		LastErr:  dynamo.Text(row, retryError),
-		PartsEnd: dynamo.Time(row, retryPartsEnd),
+		Hash:       hash,
+		Sequence:   sequenceOf(id, hash),
+		Again:      strings.HasPrefix(id, itemPrefix(hash)+againKind),
+		DeadLetter: dynamo.Text(row, rowLetter),
+		Epoch:      dynamo.Number(row, rowEpoch),
+		Token:      dynamo.Text(row, rowToken),
+		Attempts:   int(dynamo.Number(row, rowAttempts)),
+		Since:      t.Clock.LocalAt(dynamo.Time(row, rowSince)),
+		NextTry:    t.Clock.LocalAt(dynamo.Time(row, rowNextTry)),
+		LastErr:    dynamo.Text(row, rowError),
+		Tries:      TryCount{int(dynamo.Number(row, rowTries)), dynamo.Text(row, rowTriedBy)},
+		Ends:       time.Unix(dynamo.Number(row, store.Expiry), 0),
+		Unsure:     dynamo.Flag(row, rowUnsure),
+		id:         id,
+		record:     dynamo.Bytes(row, rowRecord),
+		parts:      int(dynamo.Number(row, rowParts)),
 	}
-	names := out.names()
-	out.Attempts, out.Since = int(dynamo.Number(row, names.attempts)), dynamo.Time(row, names.since)
-	out.Tries = TryCount{int(dynamo.Number(row, names.tries)), dynamo.Text(row, names.triedBy)}
 
 	if keys, _ := row[store.Keys].(*ddbtypes.AttributeValueMemberM); keys != nil {
 		out.Keys = keys.Value
@@ -175,53 +157,36 @@ func decodeRetryRow(row dynamo.Item) (Row, bool) {
 	return out, true
 }
 
-func decodeWaitingRecords(list ddbtypes.AttributeValue, hash store.ItemHash) []Waiting {
-	l, _ := list.(*ddbtypes.AttributeValueMemberL)
-	if l == nil {
-		return nil
+// encode returns the row as it is stored, without its record.
+func (t *Table) encode(handler string, r Row) dynamo.Item {
+	row := store.RowKey(t.Source(handler), r.id)
+	row[store.Format] = dynamo.N(store.QueueRowFormat)
+	row[store.Keys] = dynamo.M(r.Keys)
+	row[store.Expiry] = dynamo.Seconds(r.Ends)
+	row[rowToken] = dynamo.S(r.Token)
+	row[rowEpoch] = dynamo.N(r.Epoch)
+	row[rowParts] = dynamo.N(int64(r.parts))
+	row[rowAttempts] = dynamo.N(int64(r.Attempts))
+
+	for name, text := range map[string]string{rowLetter: r.DeadLetter, rowError: r.LastErr} {
+		if text != "" {
+			row[name] = dynamo.S(text)
+		}
 	}
 
-	out := make([]Waiting, len(l.Value))
-	for i, element := range l.Value {
-		out[i] = decodeWaitingRecord(element, hash)
+	for name, at := range map[string]time.Time{rowSince: r.Since, rowNextTry: r.NextTry} {
+		if !at.IsZero() {
+			row[name] = dynamo.Millis(t.Clock.Service(at))
+		}
 	}
 
-	return out
-}
-
-func decodeWaitingRecord(element ddbtypes.AttributeValue, hash store.ItemHash) Waiting {
-	m, _ := element.(*ddbtypes.AttributeValueMemberM)
-	if m == nil {
-		return Waiting{}
-	}
-	sequence := dynamo.Text(m.Value, retrySequence)
-
-	return Waiting{
-		Sequence: sequence,
-		Parts: store.PartsRef{
-			ID:    partsID(hash, sequence),
-			Token: dynamo.Text(m.Value, retryToken),
-			Count: int(dynamo.Number(m.Value, retryParts)),
-		},
-		Epoch:      dynamo.Number(m.Value, retryEpoch),
-		DeadLetter: dynamo.Text(m.Value, retryLetter),
-	}
-}
-
-// Encode returns the reference as an attribute of the row.
-func (w Waiting) Encode() ddbtypes.AttributeValue {
-	m := dynamo.Item{
-		retrySequence: dynamo.S(w.Sequence),
-		retryToken:    dynamo.S(w.Parts.Token),
-		retryParts:    dynamo.N(int64(w.Parts.Count)),
-	}
-	if w.Epoch != 0 {
-		m[retryEpoch] = dynamo.N(w.Epoch)
+	if r.record != nil {
+		row[rowRecord] = dynamo.B(r.record)
 	}
 
-	if w.DeadLetter != "" {
-		m[retryLetter] = dynamo.S(w.DeadLetter)
+	if r.Unsure {
+		row[rowUnsure] = dynamo.Bool(true)
 	}
 
-	return dynamo.M(m)
+	return row
 }

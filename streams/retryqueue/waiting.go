@@ -2,7 +2,6 @@ package retryqueue
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -42,46 +41,41 @@ func Items(ctx context.Context, d deadletters.Letters, table, handler string) ([
 		return nil, err
 	}
 
-	items := make([]Item, len(rows))
-	for i, row := range rows {
-		items[i] = row.item()
-	}
-
-	return items, nil
+	return itemsOf(rows), nil
 }
 
-// item describes the row for callers.
-func (r Row) item() Item {
-	item := Item{
-		Keys:     r.Keys,
-		Records:  r.Length() + r.More,
-		Replays:  len(r.Replays),
-		Attempts: r.Attempts,
-		Error:    r.LastErr,
-		Since:    r.Since,
-		NextTry:  r.NextTry,
+// itemsOf describes the items of the rows, which are in the order of List.
+func itemsOf(rows []Row) []Item {
+	var items []Item
+
+	for i, r := range rows {
+		if i == 0 || r.Hash != rows[i-1].Hash {
+			item := Item{Keys: r.Keys, Attempts: r.Attempts, Error: r.LastErr, Since: r.Since, NextTry: r.NextTry}
+			if r.refused != nil {
+				item.Error = r.refused.Error()
+			}
+			items = append(items, item)
+		}
+		item := &items[len(items)-1]
+		item.Records++
+
+		if r.Again {
+			item.Replays++
+		}
 	}
 
-	if r.refused != nil {
-		item.Error = r.refused.Error()
-	}
-
-	return item
+	return items
 }
 
 // WaitingOf returns the records of one item that wait in the retry queue of a handler. It reports false if
-// none wait. One read.
+// none wait. One query, which reads these records.
 func (q Queue) WaitingOf(ctx context.Context, handler string, keys map[string]ddbtypes.AttributeValue) (Item, bool, error) {
-	rows := q.Rows()
-	hash := store.HashOf(store.ItemKey(streams.Record{Keys: keys}))
-
-	item, err := rows.read(ctx, handler, rowID(hash))
-	if err != nil {
-		return Item{}, false, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
+	rows, err := q.Rows().list(ctx, handler, itemPrefix(store.HashOf(store.ItemKey(streams.Record{Keys: keys}))))
+	if err != nil || len(rows) == 0 {
+		return Item{}, false, err
 	}
-	row, ok := rows.decode(item)
 
-	return row.item(), ok && (row.refused != nil || !row.Empty()), nil
+	return itemsOf(rows)[0], true, nil
 }
 
 // Paused returns since when the handlers are paused that are. One read of the leases of the queues.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -17,119 +16,17 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Parts stores encoded records that do not fit into a row: gzipped, and in rows of their own,
-// to which the row refers. Each call of store makes new rows, so that parts to which a row refers
-// are never overwritten by other ones. From its first write on, each part says whose it is and when
-// it ends: after a crash, parts may be left to which no row refers.
+// Parts are the rows for what does not fit into a row: its record, gzipped and cut. They belong to that
+// row, which has their number. One transaction writes, replaces or deletes the row with all of them, so
+// no part is ever without its row, and they have the row's end.
 type Parts struct {
-	API   API
-	Table string
-	// Expiry is when time to live deletes the parts that are stored.
-	Expiry types.AttributeValue
+	API    API
+	Table  string
+	Source string
+	ID     string // the ids of the parts begin with it
 }
 
-// PartsRef refers to the parts of one record. The zero value refers to none.
-type PartsRef struct {
-	ID    string // of the row that the parts belong to; the parts' ids begin with it
-	Token string // distinguishes the calls of store
-	Count int
-}
-
-// partID returns the id of the n-th part, counted from 1. It sorts directly after the
-// id of the row that the parts belong to.
-func (ref PartsRef) partID(n int) string {
-	return ref.ID + "#" + ref.Token + "-" + strconv.Itoa(n)
-}
-
-// Store stores the body, for the item with these keys. If Store fails, the reference
-// that it returns names the parts that may be stored.
-func (p Parts) Store(ctx context.Context, source, id string, keys dynamo.Item, body []byte) (PartsRef, error) {
-	ref := PartsRef{ID: id, Token: rand.Text()[:10]}
-
-	var packed bytes.Buffer
-
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(body); err != nil {
-		return ref, err
-	}
-
-	if err := w.Close(); err != nil {
-		return ref, err
-	}
-
-	for packed.Len() > 0 {
-		ref.Count++
-
-		row := RowKey(source, ref.partID(ref.Count))
-		row[Part] = dynamo.B(bytes.Clone(packed.Next(maxPart)))
-		row[Keys] = dynamo.M(keys)
-		row[Expiry] = p.Expiry
-
-		if _, err := p.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.Table, Item: row}); err != nil {
-			return ref, fmt.Errorf("streams: store part %d of %s: %w", ref.Count, id, err)
-		}
-	}
-
-	return ref, nil
-}
-
-func (p Parts) Read(ctx context.Context, source string, ref PartsRef) ([]byte, error) {
-	var packed bytes.Buffer
-	for n := 1; n <= ref.Count; n++ {
-		out, err := p.API.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName:      &p.Table,
-			Key:            RowKey(source, ref.partID(n)),
-			ConsistentRead: aws.Bool(true),
-		})
-		if err != nil {
-			return nil, fmt.Errorf("streams: read part %d of %s: %w", n, ref.ID, err)
-		}
-
-		if len(out.Item) == 0 {
-			return nil, fmt.Errorf("streams: part %d of %s: %w", n, ref.ID, ErrPartMissing)
-		}
-		packed.Write(dynamo.Bytes(out.Item, Part))
-	}
-
-	r, err := gzip.NewReader(&packed)
-	if err != nil {
-		return nil, fmt.Errorf("streams: unpack %s: %w", ref.ID, err)
-	}
-
-	return io.ReadAll(r)
-}
-
-// Keep moves the end of the parts to p.expiry.
-func (p Parts) Keep(ctx context.Context, source string, ref PartsRef) error {
-	for n := 1; n <= ref.Count; n++ {
-		update := dynamo.NewUpdate(p.Table, RowKey(source, ref.partID(n))).
-			IfPresent(Part).
-			SetValue(Expiry, p.Expiry)
-		if _, _, err := Apply(ctx, p.API, update); err != nil {
-			return fmt.Errorf("streams: keep part %d of %s: %w", n, ref.ID, err)
-		}
-	}
-
-	return nil
-}
-
-// Delete deletes the parts of a record.
-func (p Parts) Delete(ctx context.Context, source string, ref PartsRef) error {
-	for n := 1; n <= ref.Count; n++ {
-		_, err := p.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-			TableName: &p.Table,
-			Key:       RowKey(source, ref.partID(n)),
-		})
-		if err != nil {
-			return fmt.Errorf("streams: delete part %d of %s: %w", n, ref.ID, err)
-		}
-	}
-
-	return nil
-}
-
-// A row has at most 400 KB. Larger records are stored in parts; both limits leave
-// room for the other attributes.
+// A row has at most 400 KB. The limits leave room for the other attributes.
 const (
 	MaxInlineRecord = 256 << 10
 	maxPart         = 350 << 10
@@ -137,3 +34,84 @@ const (
 
 // ErrPartMissing reports that a stored record is incomplete.
 var ErrPartMissing = errors.New("not stored")
+
+func (p Parts) key(n int) dynamo.Item {
+	return RowKey(p.Source, p.ID+"#"+strconv.Itoa(n))
+}
+
+// Puts returns the writes of the parts of a record, for the item with these keys. The parts of a record
+// that it replaces, of which there were before, are overwritten or deleted.
+func (p Parts) Puts(packed []byte, keys dynamo.Item, expiry types.AttributeValue, before int) (writes []types.TransactWriteItem, count int) {
+	for len(packed) > 0 {
+		count++
+
+		row := p.key(count)
+		row[Part] = dynamo.B(packed[:min(maxPart, len(packed))])
+		row[Keys] = dynamo.M(keys)
+		row[Expiry] = expiry
+		writes = append(writes, types.TransactWriteItem{Put: &types.Put{TableName: &p.Table, Item: row}})
+		packed = packed[min(maxPart, len(packed)):]
+	}
+
+	return append(writes, p.deletes(count+1, before)...), count
+}
+
+// Deletes returns the writes that delete the parts.
+func (p Parts) Deletes(count int) []types.TransactWriteItem { return p.deletes(1, count) }
+
+func (p Parts) deletes(first, last int) (writes []types.TransactWriteItem) {
+	for n := first; n <= last; n++ {
+		writes = append(writes, types.TransactWriteItem{Delete: &types.Delete{TableName: &p.Table, Key: p.key(n)}})
+	}
+
+	return writes
+}
+
+// Keeps returns the writes that move the end of the parts.
+func (p Parts) Keeps(count int, expiry types.AttributeValue) (writes []types.TransactWriteItem) {
+	for n := 1; n <= count; n++ {
+		update := dynamo.NewUpdate(p.Table, p.key(n)).IfPresent(Part).SetValue(Expiry, expiry)
+		writes = append(writes, types.TransactWriteItem{Update: update.Part()})
+	}
+
+	return writes
+}
+
+// Read returns the record of which the parts are.
+func (p Parts) Read(ctx context.Context, count int) ([]byte, error) {
+	var packed []byte
+	for n := 1; n <= count; n++ {
+		out, err := p.API.GetItem(ctx, &dynamodb.GetItemInput{TableName: &p.Table, Key: p.key(n), ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			return nil, fmt.Errorf("streams: read part %d of %s: %w", n, p.ID, err)
+		}
+
+		if len(out.Item) == 0 {
+			return nil, fmt.Errorf("streams: part %d of %s: %w", n, p.ID, ErrPartMissing)
+		}
+		packed = append(packed, dynamo.Bytes(out.Item, Part)...)
+	}
+
+	return Unpack(packed)
+}
+
+// Pack returns the body, gzipped.
+func Pack(body []byte) []byte {
+	var packed bytes.Buffer
+
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write(body) // writing to a Buffer does not fail
+	_ = w.Close()
+
+	return packed.Bytes()
+}
+
+// Unpack is the reverse of Pack.
+func Unpack(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("streams: unpack a record: %w", err)
+	}
+
+	return io.ReadAll(r)
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,12 +26,12 @@ type API interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// WriteFenced makes the write in a transaction with the check. It returns ErrLeaseLost if the check
-// fails, and false with the row as it is if the condition of the write fails. Without a check it only
-// makes the write.
-func WriteFenced(ctx context.Context, api API, check *ddbtypes.ConditionCheck, write ddbtypes.TransactWriteItem) (old dynamo.Item, applied bool, err error) {
-	if check == nil {
-		err := writeAlone(ctx, api, write)
+// Write makes the writes together, in a transaction if there are several. Only the first one may have a
+// condition. If it fails, Write returns false with the row as it is. A check, which may be nil, fences the
+// writes: Write returns ErrLeaseLost if it fails.
+func Write(ctx context.Context, api API, check *ddbtypes.ConditionCheck, writes []ddbtypes.TransactWriteItem, opts ...func(*dynamodb.Options)) (old dynamo.Item, applied bool, err error) {
+	if check == nil && len(writes) == 1 {
+		err := writeAlone(ctx, api, writes[0], opts)
 		if old, failed := dynamo.FailedCondition(err); failed {
 			return old, false, nil
 		}
@@ -38,31 +39,69 @@ func WriteFenced(ctx context.Context, api API, check *ddbtypes.ConditionCheck, w
 		return nil, err == nil, err
 	}
 
-	_, err = api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []ddbtypes.TransactWriteItem{write, {ConditionCheck: check}},
-	})
+	if check != nil {
+		writes = append(writes, ddbtypes.TransactWriteItem{ConditionCheck: check})
+	}
+
+	for try := 1; ; try++ {
+		_, err = api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes}, opts...)
+		if inTheWay(err) == nil || try == transactTries || !WriteBackoff.Wait(ctx, try) {
+			break
+		}
+	}
 
 	failed := func(i int) bool {
-		canceled := Cancellation(err)
+		canceled := cancellation(err)
 
 		return canceled != nil && i < len(canceled.CancellationReasons) &&
-			aws.ToString(canceled.CancellationReasons[i].Code) == "ConditionalCheckFailed"
+			aws.ToString(canceled.CancellationReasons[i].Code) == conditionFailed
 	}
 
 	switch {
 	case err == nil:
 		return nil, true, nil
-	case failed(1):
+	case check != nil && failed(len(writes)-1):
 		return nil, false, streams.ErrLeaseLost
 	case failed(0):
-		return Cancellation(err).CancellationReasons[0].Item, false, nil
+		return cancellation(err).CancellationReasons[0].Item, false, nil
+	}
+
+	// The text of the error names no codes.
+	if codes := inTheWay(err); codes != nil {
+		err = fmt.Errorf("%v: %w", codes, err)
 	}
 
 	return nil, false, err
 }
 
+const conditionFailed = "ConditionalCheckFailed"
+
+// transactTries is how often a transaction is tried that another write was in the way of, or that was
+// throttled. The SDK does not repeat it.
+const transactTries = 3
+
+// inTheWay returns the codes for which a transaction was canceled if no condition has failed, nil otherwise.
+func inTheWay(err error) (codes []string) {
+	canceled := cancellation(err)
+	if canceled == nil {
+		return nil
+	}
+
+	for _, r := range canceled.CancellationReasons {
+		switch code := aws.ToString(r.Code); code {
+		case "", "None":
+		case conditionFailed:
+			return nil
+		default:
+			codes = append(codes, code)
+		}
+	}
+
+	return codes
+}
+
 // writeAlone makes a write that could be a part of a transaction: half as many write units.
-func writeAlone(ctx context.Context, api API, write ddbtypes.TransactWriteItem) (err error) {
+func writeAlone(ctx context.Context, api API, write ddbtypes.TransactWriteItem, opts []func(*dynamodb.Options)) (err error) {
 	switch {
 	case write.Put != nil:
 		_, err = api.PutItem(ctx, &dynamodb.PutItemInput{
@@ -72,18 +111,25 @@ func writeAlone(ctx context.Context, api API, write ddbtypes.TransactWriteItem) 
 			ExpressionAttributeNames:            write.Put.ExpressionAttributeNames,
 			ExpressionAttributeValues:           write.Put.ExpressionAttributeValues,
 			ReturnValuesOnConditionCheckFailure: write.Put.ReturnValuesOnConditionCheckFailure,
-		})
+		}, opts...)
 	case write.Update != nil:
 		_, err = api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName:                 write.Update.TableName,
-			Key:                       write.Update.Key,
-			UpdateExpression:          write.Update.UpdateExpression,
-			ConditionExpression:       write.Update.ConditionExpression,
-			ExpressionAttributeNames:  write.Update.ExpressionAttributeNames,
-			ExpressionAttributeValues: write.Update.ExpressionAttributeValues,
-		})
+			TableName:                           write.Update.TableName,
+			Key:                                 write.Update.Key,
+			UpdateExpression:                    write.Update.UpdateExpression,
+			ConditionExpression:                 write.Update.ConditionExpression,
+			ExpressionAttributeNames:            write.Update.ExpressionAttributeNames,
+			ExpressionAttributeValues:           write.Update.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: write.Update.ReturnValuesOnConditionCheckFailure,
+		}, opts...)
 	case write.Delete != nil:
-		_, err = api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: write.Delete.TableName, Key: write.Delete.Key})
+		_, err = api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName:                 write.Delete.TableName,
+			Key:                       write.Delete.Key,
+			ConditionExpression:       write.Delete.ConditionExpression,
+			ExpressionAttributeNames:  write.Delete.ExpressionAttributeNames,
+			ExpressionAttributeValues: write.Delete.ExpressionAttributeValues,
+		}, opts...)
 	}
 
 	return err
@@ -117,9 +163,9 @@ func Apply(ctx context.Context, api Updater, update *dynamo.Update, opts ...func
 // Backoff is the pause after failed calls to DynamoDB Streams.
 var Backoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
 
-// Cancellation returns the exception that proves that a transaction was not made, nil if err does
+// cancellation returns the exception that proves that a transaction was not made, nil if err does
 // not prove that.
-func Cancellation(err error) *ddbtypes.TransactionCanceledException {
+func cancellation(err error) *ddbtypes.TransactionCanceledException {
 	var canceled *ddbtypes.TransactionCanceledException
 	errors.As(err, &canceled)
 
