@@ -383,6 +383,10 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		return nil, err
 	}
 
+	if err := e.NoteHold(ctx, s.cfg.Around); err != nil {
+		return nil, err
+	}
+
 	shown := c.tenant.showOrder(e.Order)
 	// Steps and Options are not nil: a list is never null in JSON.
 	out := explanation{

@@ -57,7 +57,9 @@ func TestARequestThatSkipsWhatIsDueIsRefusedIfItAsks(t *testing.T) {
 	s.untilDue(t, "the booking to be tried again", func(d inspect.Due) bool { return d.Handler == "shipping" && d.Error != "" })
 
 	const ship, parcel = `{"event":"ship","refuseSkipped":true}`, `{"lines":[{"sku":"mug","quantity":1}],"refuseSkipped":true}`
-	post := func(body, key string) (int, string, string) { return s.ask(t, "POST", "/v1/orders/o-1/transitions", body, key) }
+	post := func(body, key string) (int, string, string) {
+		return s.ask(t, "POST", "/v1/orders/o-1/transitions", body, key)
+	}
 
 	status, code, text := post(ship, "k-1")
 	if status != http.StatusConflict || code != "effects_due" || !strings.Contains(text, "is down") && !strings.Contains(text, "shipping") {

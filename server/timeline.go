@@ -26,6 +26,7 @@ func (b *Backend) Around() inspect.Around {
 		Queue:       b.RetryQueue(),
 		Reports:     b.Reports,
 		ShipmentDue: b.shipmentDue,
+		Hold:        b.holdAnswer,
 		Handlers:    b.EveryHandlerName(),
 		Refusals:    b.Refusals,
 	}
@@ -49,6 +50,21 @@ func (b *Backend) shipmentDue(ctx context.Context, order *transitions.Order) (bo
 	booked, err := b.Booker.Booked(ctx, order.EffectKey(paid[len(paid)-1].ID, shipping.Effect), string(order.ID))
 
 	return !booked && err == nil, err
+}
+
+// holdAnswer returns the carrier's answer to the hold of a paid order.
+func (b *Backend) holdAnswer(ctx context.Context, order *transitions.Order) (shipping.HoldAnswer, error) {
+	held, err := b.Orders.TransitionsBy(ctx, order, workflow.Hold)
+	if err != nil || len(held) == 0 {
+		return "", err
+	}
+
+	key, err := b.Reports.Shipment(ctx, order.ID)
+	if err != nil {
+		return "", err
+	}
+
+	return b.Booker.HoldAnswered(ctx, key, order.EffectKey(held[len(held)-1].ID, shipping.HoldEffect))
 }
 
 // DueBefore returns the effects that are due and that the order would skip if the event moved it now. For

@@ -66,6 +66,10 @@ func ordersExplain(s *settings) *cobra.Command {
 				return err
 			}
 
+			if err := e.NoteHold(c.Context(), b.Around()); err != nil {
+				return err
+			}
+
 			moments, due, incomplete := e.Timeline(c.Context(), b.Orders.Definition(), b.Around())
 
 			if s.json {
