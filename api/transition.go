@@ -338,8 +338,9 @@ type explanation struct {
 
 // due is an effect that the order still has to have.
 type due struct {
-	Handler  string     `json:"handler,omitempty" doc:"The handler of the stream. Absent for a report of the carrier."`
+	Handler  string     `json:"handler,omitempty" doc:"The handler of the stream. Absent for a report of the carrier and a payment."`
 	Report   string     `json:"report,omitempty" doc:"The report of the carrier that waits."`
+	Payment  string     `json:"payment,omitempty" doc:"The payment whose newest step the bank has not answered."`
 	What     string     `json:"what" doc:"What it waits for, in words."`
 	Error    string     `json:"error,omitempty" doc:"The last error."`
 	Attempts int        `json:"attempts,omitempty"`
