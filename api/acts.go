@@ -33,6 +33,7 @@ func (s *service) beginAct(ctx context.Context, r *http.Request, w http.Response
 		Tenant:  tenant(c.caller.Tenant).owner(),
 		Act:     to.id,
 		On:      strings.Join(to.idsOf(r), " "),
+		Reason:  c.reason,
 		Request: c.id,
 	})
 	if err != nil {

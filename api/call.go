@@ -19,6 +19,7 @@ type call struct {
 	trace   string // the traceparent, unchecked
 	path    []string
 	token   string // of the caller, "" without one
+	reason  string // of an act, as its body gives it
 	head    bool   // only the header of the answer is wanted
 	release func() // gives the slot of the load shedder back, once
 

@@ -17,6 +17,7 @@ import (
 	"ratchet/once/inventory"
 	"ratchet/once/ledger"
 	"ratchet/operate/audit"
+	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
@@ -62,6 +63,12 @@ type Config struct {
 	Handlers []streams.Handler
 	// Around has the sources of an order's explanation beside its transitions. A nil source is left out.
 	Around inspect.Around
+	// Executions redrives and repairs the executions of orders, and explains those without an order. If it
+	// is nil, their routes answer 404.
+	Executions *executions.Executions
+	// BookAgain books a shipment in the place of one that the carrier has canceled. If it is nil, its route
+	// answers 404.
+	BookAgain func(context.Context, transitions.OrderID) (tracking string, err error)
 	// DueBefore returns the effects that are due and that the order would skip if the event moved it now,
 	// and none for an order that has made the request already.
 	// Nil: requests with refuseSkipped are refused.

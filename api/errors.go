@@ -15,7 +15,9 @@ import (
 	"ratchet/once/ledger"
 	"ratchet/once/txn"
 	"ratchet/operate/audit"
+	"ratchet/operate/executions"
 	"ratchet/payments"
+	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
 	"ratchet/transitions"
@@ -113,6 +115,16 @@ var domainErrors = []domainError{
 	{reports.ErrCallback, http.StatusUnprocessableEntity, "malformed_callback", ""},
 	{reports.ErrUnknownReport, http.StatusNotFound, "report_not_found", "There is no such stored report."},
 	{reports.ErrNoAttention, http.StatusConflict, "report_needs_nobody", "The report does not need a person, or not any more."},
+
+	// Shipments, after what orders and claims say.
+	{shipping.ErrNotCanceled, http.StatusConflict, "shipment_not_canceled", ""},
+	{shipping.ErrCanceled, http.StatusConflict, "shipment_canceled", "The order's shipment was canceled for good. Nothing was booked."},
+	{shipping.ErrRefused, http.StatusConflict, "shipment_refused", "The carrier refuses the shipment. Nothing was booked."},
+	{reports.ErrNoShipment, http.StatusConflict, "not_to_ship", ""},
+
+	// Executions.
+	{executions.ErrHealthy, http.StatusConflict, "execution_healthy", "The execution runs, or has brought its order to an end. Nothing was done."},
+	{executions.ErrNotRedrivable, http.StatusConflict, "execution_not_redrivable", "Step Functions refuses to redrive the execution, or there is none. Nothing was done."},
 
 	// Transactions, after the packages that explain their own.
 	{txn.ErrItemSize, http.StatusConflict, "item_full", "Something that the request changes would be larger than DynamoDB's 400 KB. Nothing was changed."},

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -290,9 +291,22 @@ func (s *service) takeBody(ctx context.Context, w http.ResponseWriter, r *http.R
 		if p := checkJSON(body, to.anyJSON); p != nil {
 			return p
 		}
+
+		if to.isAct() {
+			c.reason = reasonIn(body)
+		}
 	}
 
 	r.Body = io.NopCloser(bytes.NewReader(body))
 
 	return nil
+}
+
+// reasonIn returns the member reason of a body, "" if there is none.
+func reasonIn(body []byte) string {
+	var given struct{ Reason string }
+	// The schema refuses a body of another form, after the row of the act was written.
+	_ = json.Unmarshal(body, &given)
+
+	return given.Reason
 }

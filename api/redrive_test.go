@@ -89,6 +89,49 @@ func TestDeadLettersAreRedrivenByThePage(t *testing.T) {
 	s.want(s.ask("POST", "/v1/dead-letters/notify/redrive", `{"since":"yesterday"}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
 }
 
+// TestDeadLettersAreListedByOrder, of the caller's tenant, page by page.
+func TestDeadLettersAreListedByOrder(t *testing.T) {
+	handler := streams.Handler{Name: "notify", Handle: refuses}
+	s := newAPIServer(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
+	acme, other := s.key("acme", auth.Admin), s.key("other", auth.Admin)
+
+	for _, id := range []string{"o-1", "o-2", "o-3"} {
+		s.want(s.ask("PUT", "/v1/orders/"+id, mugs, "Authorization", acme), http.StatusCreated, "")
+	}
+	s.want(s.ask("PUT", "/v1/orders/o-2", mugs, "Authorization", other), http.StatusCreated, "")
+	s.createDeadLetters(handler, 4)
+
+	for _, row := range []struct{ order, key, want string }{
+		{"o-2", acme, "o-2"}, {"o-2", other, "o-2"}, {"o-1", other, ""}, {"acme:o-2", acme, ""}, {"none", acme, ""},
+	} {
+		var got []string
+		for cursor := ""; ; {
+			var page struct {
+				Letters []struct{ OrderID string }
+				Next    string
+			}
+			s.want(s.ask("GET", "/v1/dead-letters/notify?limit=1&order="+row.order+cursor, "", "Authorization", row.key), http.StatusOK, "").read(t, &page)
+
+			for _, l := range page.Letters {
+				got = append(got, l.OrderID)
+			}
+
+			if page.Next == "" {
+				break
+			}
+			cursor = "&cursor=" + page.Next
+		}
+
+		if text := strings.Join(got, " "); text != row.want {
+			t.Errorf("of order %s: %q, want %q", row.order, text, row.want)
+		}
+	}
+
+	// A cursor belongs to its order.
+	next := s.want(s.ask("GET", "/v1/dead-letters/notify?limit=1", "", "Authorization", acme), http.StatusOK, "").field("next")
+	s.want(s.ask("GET", "/v1/dead-letters/notify?order=o-2&cursor="+next, "", "Authorization", acme), http.StatusBadRequest, "invalid_cursor")
+}
+
 // replay replays an order as the server does. Each has two changes, and has lost older ones.
 func (s *apiServer) replay(ctx context.Context, r api.Replay) (replay.RebuildCount, error) {
 	return replay.Rebuild{

@@ -27,6 +27,8 @@ func (s *service) routes(h huma.API) {
 	s.transferRoutes(h)
 	s.paymentRoutes(h)
 	s.parkedRoutes(h)
+	s.executionRoutes(h)
+	s.shipmentRoutes(h)
 	s.streamRoutes(h)
 	s.replayRoutes(h)
 	s.deadLetterRoutes(h)

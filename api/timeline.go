@@ -31,7 +31,7 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 	effects = make([]due, len(waiting))
 	for i, d := range waiting {
 		effects[i] = due{
-			d.Handler, d.Report, c.tenant.ownWords(d.What), c.tenant.ownWords(d.Error), d.Attempts,
+			d.Handler, d.Report, c.tenant.ownWords(d.Payment), c.tenant.ownWords(d.What), c.tenant.ownWords(d.Error), d.Attempts,
 			optionalTime(d.Since), optionalTime(d.NextTry), optionalTime(d.PausedAt), c.tenant.ownWords(d.Next),
 		}
 	}
@@ -53,6 +53,7 @@ func (s *service) around(c caller) inspect.Around {
 	}
 
 	a.Tasks, a.DeadLetters, a.Handlers = s.cfg.Around.Tasks, s.cfg.Around.DeadLetters, s.cfg.Around.Handlers
+	a.Payment = s.cfg.Around.Payment
 	a.Queue, a.Reports, a.ShipmentDue = s.cfg.Around.Queue, s.cfg.Around.Reports, s.cfg.Around.ShipmentDue
 	if s.cfg.Around.Deliveries != nil {
 		a.Deliveries = ownDeliveries{s.cfg.Around.Deliveries, c.tenant}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -64,14 +65,15 @@ func (s *service) transitionRoutes(h huma.API) {
 		description: "Read from the journal, which may lag behind the order by moments.",
 	}, s.listTransitions)
 	register(s, h, route{
-		id:      "explain-order",
-		method:  http.MethodGet,
-		path:    "/v1/orders/{orderId}/explanation",
-		tag:     "transitions",
-		scope:   auth.Read,
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound},
-		summary: "Explain the state of an order, which events are possible now, and what to do next",
+		id:          "explain-order",
+		method:      http.MethodGet,
+		path:        "/v1/orders/{orderId}/explanation",
+		tag:         "transitions",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "Explain the state of an order, which events are possible now, and what to do next",
+		description: "Of an order that was never placed it explains the execution that is to place it.",
 	}, s.explainOrder)
 	s.enumerateEvents(h.OpenAPI())
 }
@@ -321,22 +323,24 @@ type explainOutput struct {
 
 // explanation explains the state of an order.
 type explanation struct {
-	Order        order    `json:"order"`
-	Steps        []step   `json:"steps" doc:"The applied transitions, oldest first."`
-	Missing      string   `json:"missing,omitempty" doc:"What is missing in the steps."`
-	Options      []option `json:"options" doc:"Every event, and its effect now."`
-	Editable     bool     `json:"editable" doc:"Whether the content may be edited now."`
-	OtherVersion int      `json:"otherVersion,omitempty" doc:"The version of the definition that moved the order last, if it is not the current one."`
-	Note         string   `json:"note,omitempty" doc:"What the state does not do although it seems so."`
-	Due          []due    `json:"due" doc:"The effects that the order still has to have, for administrators."`
-	Timeline     []moment `json:"timeline" doc:"Transitions, execution and refusals by time; for administrators also waiting tasks, notifications and dead letters. The log of refusals does not have all."`
-	Incomplete   []string `json:"incomplete,omitempty" doc:"What could not be read for the time line."`
+	Order        *order    `json:"order,omitempty" doc:"Absent if the order was never placed."`
+	Steps        []step    `json:"steps" doc:"The applied transitions, oldest first."`
+	Missing      string    `json:"missing,omitempty" doc:"What is missing in the steps."`
+	Options      []option  `json:"options" doc:"Every event, and its effect now."`
+	Editable     bool      `json:"editable" doc:"Whether the content may be edited now."`
+	OtherVersion int       `json:"otherVersion,omitempty" doc:"The version of the definition that moved the order last, if it is not the current one."`
+	Note         string    `json:"note,omitempty" doc:"What the state does not do although it seems so."`
+	Due          []due     `json:"due" doc:"The effects that the order still has to have, for administrators."`
+	Timeline     []moment  `json:"timeline" doc:"Transitions, execution and refusals by time; for administrators also waiting tasks, notifications and dead letters. The log of refusals does not have all."`
+	Incomplete   []string  `json:"incomplete,omitempty" doc:"What could not be read for the time line."`
+	Unplaced     *unplaced `json:"unplaced,omitempty" doc:"The execution that is to place the order, if the order does not exist. All else is empty then."`
 }
 
 // due is an effect that the order still has to have.
 type due struct {
-	Handler  string     `json:"handler,omitempty" doc:"The handler of the stream. Absent for a report of the carrier."`
+	Handler  string     `json:"handler,omitempty" doc:"The handler of the stream. Absent for a report of the carrier and a payment."`
 	Report   string     `json:"report,omitempty" doc:"The report of the carrier that waits."`
+	Payment  string     `json:"payment,omitempty" doc:"The payment whose newest step the bank has not answered."`
 	What     string     `json:"what" doc:"What it waits for, in words."`
 	Error    string     `json:"error,omitempty" doc:"The last error."`
 	Attempts int        `json:"attempts,omitempty"`
@@ -372,13 +376,22 @@ type option struct {
 
 func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (*explainOutput, error) {
 	e, err := inspect.Explain(ctx, s.cfg.Orders, c.tenant.orderID(in.OrderID))
+	if errors.Is(err, transitions.ErrUnknownOrder) {
+		return s.explainUnplaced(ctx, c, in.OrderID, err)
+	}
+
 	if err != nil {
 		return nil, err
 	}
 
+	if err := e.NoteHold(ctx, s.cfg.Around); err != nil {
+		return nil, err
+	}
+
+	shown := c.tenant.showOrder(e.Order)
 	// Steps and Options are not nil: a list is never null in JSON.
 	out := explanation{
-		Order:        c.tenant.showOrder(e.Order),
+		Order:        &shown,
 		Steps:        []step{},
 		Missing:      e.Missing,
 		Options:      []option{},

@@ -136,6 +136,8 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Status:      b.Status,
 		Around:      b.Around(),
 		DueBefore:   b.DueBefore,
+		Executions:  b.Executions,
+		BookAgain:   b.BookAgain,
 		Replay:      b.replayOrder,
 		Start:       b.startPlaced,
 		AddReserved: b.AddItems,

@@ -11,6 +11,7 @@ import (
 
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
+	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -26,6 +27,8 @@ func (b *Backend) Around() inspect.Around {
 		Queue:       b.RetryQueue(),
 		Reports:     b.Reports,
 		ShipmentDue: b.shipmentDue,
+		Payment:     b.paymentOf,
+		Hold:        b.holdAnswer,
 		Handlers:    b.EveryHandlerName(),
 		Refusals:    b.Refusals,
 	}
@@ -49,6 +52,36 @@ func (b *Backend) shipmentDue(ctx context.Context, order *transitions.Order) (bo
 	booked, err := b.Booker.Booked(ctx, order.EffectKey(paid[len(paid)-1].ID, shipping.Effect), string(order.ID))
 
 	return !booked && err == nil, err
+}
+
+// paymentOf returns the payment of the order's execution.
+func (b *Backend) paymentOf(ctx context.Context, order *transitions.Order) (payments.Payment, bool, error) {
+	id, err := b.Payments.OfOrder(ctx, order.LifeIDs())
+	if err != nil {
+		return payments.Payment{}, false, err
+	}
+
+	p, err := b.Payments.Get(ctx, id)
+	if errors.Is(err, payments.ErrUnknownPayment) {
+		return payments.Payment{}, false, nil
+	}
+
+	return p, err == nil, err
+}
+
+// holdAnswer returns the carrier's answer to the hold of a paid order.
+func (b *Backend) holdAnswer(ctx context.Context, order *transitions.Order) (shipping.HoldAnswer, error) {
+	held, err := b.Orders.TransitionsBy(ctx, order, workflow.Hold)
+	if err != nil || len(held) == 0 {
+		return "", err
+	}
+
+	key, err := b.Reports.Shipment(ctx, order.ID)
+	if err != nil {
+		return "", err
+	}
+
+	return b.Booker.HoldAnswered(ctx, key, order.EffectKey(held[len(held)-1].ID, shipping.HoldEffect))
 }
 
 // DueBefore returns the effects that are due and that the order would skip if the event moved it now. For
@@ -76,7 +109,7 @@ func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event w
 
 	// Only the effect of one handler can be skipped, and reports of the carrier never.
 	around := b.Around()
-	around.Handlers, around.Reports = []string{inspect.SkippedBy(e.Options[i].To)}, nil
+	around.Handlers, around.Reports, around.Payment = []string{inspect.SkippedBy(e.Options[i].To)}, nil, nil
 
 	due, unread := e.Due(ctx, around)
 	for _, u := range unread {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/internal/plural"
+	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
@@ -26,7 +27,7 @@ func ordersExplain(s *settings) *cobra.Command {
 			"why and by whom they were requested, which ids were skipped, and for every event whether it is\n" +
 			"legal now, and if not, why. A time line merges them with the order's execution, its waiting\n" +
 			"tasks, notifications and dead letters, and with the effects that are due, and says what to do next. Of an\n" +
-			"execution that failed before its order existed it shows the cause and the commands that help.\n\n" +
+			"execution that runs or failed before its order existed it shows the cause and the commands that help.\n\n" +
 			"Refused requests are in the time line, too, as far as their log has them: workers and servers\n" +
 			"write a sample of them after the answer, for 7 days. All are in the logs of workers and servers at\n" +
 			"level debug (--log-level debug); with --log they are shown from there. A refusal decides\n" +
@@ -50,14 +51,22 @@ func ordersExplain(s *settings) *cobra.Command {
 					return err
 				}
 
-				if open {
+				if open && p.Kind == executions.Failed {
 					return errors.Join(printProblem(c, s.json, p), &statusError{exitFailure, nil})
+				}
+
+				if open {
+					return printProblem(c, s.json, p)
 				}
 
 				return fmt.Errorf("order %s: %w", args[0], errNotFound)
 			}
 
 			if err != nil {
+				return err
+			}
+
+			if err := e.NoteHold(c.Context(), b.Around()); err != nil {
 				return err
 			}
 

@@ -98,7 +98,7 @@ func (e *Executions) surveyRequests(ctx context.Context, now time.Time, f Filter
 		}
 
 		// One that runs again is no problem, and keeps the mark. A later one is listed by its own name.
-		if p.Execution == nil || p.Execution.Name != aws.ToString(listed.Name) || !f.selects(p) {
+		if p.Kind != Failed || p.Execution.Name != aws.ToString(listed.Name) || !f.selects(p) {
 			return nil
 		}
 
@@ -152,9 +152,10 @@ func (e *Executions) listFailed(ctx context.Context, machine string, status type
 	}
 }
 
-// Unplaced returns the problem of an execution that has failed before its order existed. The name is the
-// order's id, or the name of the execution if it has another one. It reports false if there is no such
-// execution, or if its order exists or existed.
+// Unplaced returns the execution that is to place an order which does not exist, with its state: it has
+// Failed, it runs (Placing), or it has Ended all the same. The name is the order's id, or the name of the
+// execution if it has another one. It reports false if there is no such execution, or if its order exists
+// or existed.
 func (e *Executions) Unplaced(ctx context.Context, name transitions.OrderID) (Problem, bool, error) {
 	machine, err := e.cfg.Machine(ctx)
 	if err != nil {
@@ -166,8 +167,9 @@ func (e *Executions) Unplaced(ctx context.Context, name transitions.OrderID) (Pr
 	return p, open && p.Execution != nil, err
 }
 
-// unplaced looks at the execution with the name. Open is true if its order does not exist and never has. The
-// problem has no execution if another execution runs that may place the order.
+// unplaced looks at the execution with the name. Open is true if its order does not exist and never has. If
+// the order's chain has gone on, the problem is that of its last execution; it has none if that one was
+// started later under another name, under which it is listed.
 func (e *Executions) unplaced(ctx context.Context, machine, name string) (p Problem, open bool, err error) {
 	first, exists, err := e.describeNamed(ctx, machine, name)
 	if err != nil || !exists {
@@ -189,14 +191,29 @@ func (e *Executions) unplaced(ctx context.Context, machine, name string) (p Prob
 	case err != nil:
 		return Problem{}, false, err
 	case found && !current.Failed():
-		return Problem{OrderID: id}, true, nil
+		return placing(id, current), true, nil
 	case found && (Name(id) == name || current.Name == name):
 		first = current
 	case found && current.StartedAt.After(first.StartedAt):
 		return Problem{OrderID: id}, true, nil // the later one is listed by its own name
 	}
 
-	return unplacedProblem(id, first, "order "+string(id)+" was not placed"), first.Failed(), nil
+	if !first.Failed() {
+		return placing(id, first), true, nil
+	}
+
+	return unplacedProblem(id, first, "order "+string(id)+" was not placed"), true, nil
+}
+
+// placing is the state of an execution that has not failed, and whose order does not exist.
+func placing(id transitions.OrderID, x Execution) Problem {
+	p := Problem{OrderID: id, Kind: Placing, Since: x.StartedAt, Cause: "the execution runs, and has not placed its order yet", Execution: &x}
+	if x.Status != types.ExecutionStatusRunning {
+		p.Kind, p.Since, p.Cause = Ended, x.StoppedAt, fmt.Sprintf("the execution is %s, and its order was not placed", x.Status)
+	}
+	p.Commands = []string{"ratchet executions describe " + string(p.Ref())}
+
+	return p
 }
 
 // unplacedProblem is the problem of an execution without an order.
@@ -263,6 +280,10 @@ func (e *Executions) repairUnplaced(ctx context.Context, name transitions.OrderI
 	}
 
 	x := *p.Execution
+	if p.Kind != Failed {
+		return "", x, fmt.Errorf("repair execution %s, which is %s: %w", x.Name, x.Status, ErrHealthy)
+	}
+
 	if x.NotRedrivable == "" && !successor {
 		return Redriven, x, e.redrive(ctx, x)
 	}

@@ -35,6 +35,8 @@ const (
 	// Lost: the carrier has lost a parcel of the order. The definition has no transition for a
 	// loss, so a person decides how the order goes on.
 	Lost Kind = "lost parcel"
+	// Placing: the execution runs, and its order does not exist yet. It is no problem, and in no survey.
+	Placing Kind = "placing"
 	// Unreadable: the order's item lacks an attribute that every decision needs, or has it in another form
 	// than Ratchet writes. Nothing moves the order until a person corrects the attribute.
 	Unreadable Kind = "unreadable"
@@ -144,7 +146,7 @@ func (e *Executions) surveyNamed(ctx context.Context, now time.Time, f Filter, f
 			err = nil
 		case errors.Is(err, transitions.ErrUnknownOrder):
 			var open bool
-			if p, open, err = e.namedUnplaced(ctx, id, err); err == nil && open && f.selects(p) {
+			if p, open, err = e.namedUnplaced(ctx, id, err); err == nil && open && p.Kind == Failed && f.selects(p) {
 				err = found(p)
 			}
 		case err == nil:

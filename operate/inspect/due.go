@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/payments"
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
 	"ratchet/streams/reactions"
@@ -17,13 +18,15 @@ import (
 	"ratchet/workflow"
 )
 
-// Due is an effect that the order still has to have: a handler of the stream has not had it, or a report of
-// the carrier waits.
+// Due is an effect that the order still has to have: a handler of the stream has not had it, a report of
+// the carrier waits, or the bank has not answered.
 type Due struct {
-	// Handler is the handler of the stream, "" for a report.
+	// Handler is the handler of the stream, "" for a report and a payment.
 	Handler string `json:"handler,omitempty"`
 	// Report is the name of the report.
 	Report string `json:"report,omitempty"`
+	// Payment is the id of the payment whose newest step the bank has not answered.
+	Payment string `json:"payment,omitempty"`
 	// What says what the effect waits for, in words.
 	What string `json:"what"`
 	// Error is the last error, or what the report waits for.
@@ -101,6 +104,15 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 		}
 	}
 
+	if a.Payment != nil {
+		p, found, err := a.Payment(ctx, e.Order)
+		missed("payment", err)
+
+		if found && p.Pending != nil {
+			due = append(due, ofPending(p))
+		}
+	}
+
 	if a.Reports != nil {
 		found, complete, err := a.Reports.OfOrder(ctx, string(e.Order.ID))
 		if err == nil && !complete {
@@ -131,6 +143,14 @@ func ofWaiting(handler string, w retryqueue.Item, pausedAt time.Time) Due {
 	}
 
 	return d
+}
+
+// ofPending describes a step of a payment that has no outcome yet.
+func ofPending(p payments.Payment) Due {
+	return Due{
+		Payment: p.ID, Since: p.Pending.At,
+		What: fmt.Sprintf("the bank has not answered the %s of payment %s since %s; it is asked again", p.Pending.Kind, p.ID, p.Pending.At.UTC().Format(time.RFC3339)),
+	}
 }
 
 func notHandled(handler string, since, pausedAt time.Time) Due {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/shipping"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -29,8 +30,27 @@ type Explanation struct {
 	Note string `json:"note,omitempty"`
 }
 
-// holdNote is the note about a paid order that is on hold.
-const holdNote = "the hold does not stop a parcel that was booked before: nothing is sent to the carrier; cancel the order to stop it"
+// holdNotes are the notes about a paid order that is on hold, by the carrier's answer.
+var holdNotes = map[shipping.HoldAnswer]string{
+	"":                  "the carrier has not answered yet whether it holds the parcel; cancel the order to stop it",
+	shipping.Held:       "the carrier holds the parcel until the order is released",
+	shipping.HadLeft:    "the hold does not stop the parcel: it had left when the carrier was asked",
+	shipping.CannotHold: "the hold does not stop a parcel that was booked before: the carrier cannot hold it; cancel the order to stop it",
+}
+
+// NoteHold sets the note of a paid order that is on hold: whether the carrier holds the parcel.
+func (e *Explanation) NoteHold(ctx context.Context, a Around) error {
+	if e.Order.State != workflow.PaidOnHold || a.Hold == nil {
+		return nil
+	}
+
+	answer, err := a.Hold(ctx, e.Order)
+	if err == nil {
+		e.Note = holdNotes[answer]
+	}
+
+	return err
+}
 
 // Step is one transition of an order, and where it is recorded.
 type Step struct {
@@ -78,10 +98,6 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 	}
 
 	e := Explanation{Order: order, Editable: slices.Contains(o.Editable(), order.State)}
-	if order.State == workflow.PaidOnHold {
-		e.Note = holdNote
-	}
-
 	if order.DefinitionVersion != o.Definition().Version() {
 		e.OtherVersion = order.DefinitionVersion
 	}

@@ -14,6 +14,8 @@ import (
 	"ratchet/activities/tasktoken"
 	"ratchet/internal/plural"
 	"ratchet/notify"
+	"ratchet/payments"
+	"ratchet/shipping"
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
 	"ratchet/streams/retryqueue"
@@ -74,6 +76,10 @@ type Around struct {
 	}
 	// ShipmentDue reports whether the order is to be shipped and no booking is stored.
 	ShipmentDue func(context.Context, *transitions.Order) (bool, error)
+	// Payment returns the order's payment.
+	Payment func(context.Context, *transitions.Order) (payments.Payment, bool, error)
+	// Hold returns the carrier's answer to the hold of a paid order, "" before it has answered.
+	Hold func(context.Context, *transitions.Order) (shipping.HoldAnswer, error)
 	// Handlers are the stream handlers whose retry queues and dead letters are read.
 	Handlers []string
 }

@@ -22,9 +22,23 @@ func (t *Tracing) Carrier(c shipping.Carrier) shipping.Carrier {
 	}
 
 	traced := tracedCarrier{c, t}
-	// Callers look for Get by its type: the wrapper must not hide it, and must not invent it.
-	if asker, can := c.(shipping.Asker); can {
+	// Callers look for Get and Hold by the type: the wrapper must not hide them, and must not invent them.
+	asker, asks := c.(shipping.Asker)
+	holder, holds := c.(shipping.Holder)
+
+	switch {
+	case asks && holds:
+		return struct {
+			tracedAsker
+			tracedHolder
+		}{tracedAsker{traced, asker}, tracedHolder{traced.call, holder}}
+	case asks:
 		return tracedAsker{traced, asker}
+	case holds:
+		return struct {
+			tracedCarrier
+			tracedHolder
+		}{traced, tracedHolder{traced.call, holder}}
 	}
 
 	return traced
@@ -83,6 +97,21 @@ func (c tracedAsker) Get(ctx context.Context, key string) (shipping.Shipment, er
 	end(err)
 
 	return shipment, err
+}
+
+// tracedHolder has no other method of a carrier, so that it can stand beside a tracedAsker.
+type tracedHolder struct {
+	begin  func(ctx context.Context, name, key string) (context.Context, func(error))
+	holder shipping.Holder
+}
+
+// Hold is part of shipping.Holder.
+func (h tracedHolder) Hold(ctx context.Context, key string, at int64, held bool) (left bool, err error) {
+	ctx, end := h.begin(ctx, "hold", key)
+	left, err = h.holder.Hold(ctx, key, at, held)
+	end(err)
+
+	return left, err
 }
 
 // Processor returns the payment processor with a span of each call.

@@ -36,8 +36,8 @@ func answering(t *testing.T, body io.Reader, calls *[]*http.Request) *httpcarrie
 	return c
 }
 
-// TestACallSaysWhatItHasAndWants: every call has the key and the token and wants JSON; only a booking has
-// a body, which is JSON.
+// TestACallSaysWhatItHasAndWants: every call has the key and the token and wants JSON; only a booking and
+// a hold have a body, which is JSON.
 func TestACallSaysWhatItHasAndWants(t *testing.T) {
 	var calls []*http.Request
 	c := answering(t, strings.NewReader(""), &calls)
@@ -45,11 +45,13 @@ func TestACallSaysWhatItHasAndWants(t *testing.T) {
 	_, _ = c.Book(t.Context(), key, "o-1")
 	_, _ = c.Cancel(t.Context(), key)
 	_, _ = c.Get(t.Context(), key)
+	_, _ = c.Hold(t.Context(), key, 3, true)
 
 	for i, row := range []struct{ call, kind, body string }{
 		{"PUT https://carrier.example/v1/shipments/o-1~2~shipping", "application/json", `{"orderId":"o-1"}`},
 		{"POST https://carrier.example/v1/shipments/o-1~2~shipping/cancel", "", ""},
 		{"GET https://carrier.example/v1/shipments/o-1~2~shipping", "", ""},
+		{"POST https://carrier.example/v1/shipments/o-1~2~shipping/hold", "application/json", `{"at":3,"held":true}`},
 	} {
 		var body []byte
 		if calls[i].Body != nil {
@@ -82,6 +84,25 @@ func TestACancellationIsAnsweredWithAnEnd(t *testing.T) {
 		case err == nil && (want != "" && want != "left" || left != (want == "left")):
 			t.Errorf("%s: left %t", status, left)
 		}
+	}
+}
+
+// TestAHoldIsAnswered: with a status, or with the code of a carrier that cannot hold.
+func TestAHoldIsAnswered(t *testing.T) {
+	for status, want := range map[shipping.Milestone]bool{shipping.Booked: false, shipping.Canceled: false, shipping.Shipped: true, shipping.Returned: true} {
+		left, err := answering(t, strings.NewReader(`{"status":"`+string(status)+`"}`), nil).Hold(t.Context(), key, 3, true)
+		if err != nil || left != want {
+			t.Errorf("%s: left %t, %v", status, left, err)
+		}
+	}
+
+	if _, err := answering(t, strings.NewReader(`{"status":"held"}`), nil).Hold(t.Context(), key, 3, true); err == nil {
+		t.Error("another status is taken for an answer")
+	}
+
+	cannot := &httpcarrier.Error{Status: http.StatusConflict, Code: "cannot_hold"}
+	if !cannot.Is(shipping.ErrCannotHold) || (&httpcarrier.Error{Status: http.StatusNotFound}).Is(shipping.ErrCannotHold) {
+		t.Error("only its code says that a carrier cannot hold")
 	}
 }
 

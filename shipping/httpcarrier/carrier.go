@@ -42,8 +42,8 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
-// Carrier calls a carrier over HTTP. A call lasts at most 10 s. It is a shipping.Carrier and a shipping.Asker, and safe for
-// concurrent use.
+// Carrier calls a carrier over HTTP. A call lasts at most 10 s. It is a shipping.Carrier, a
+// shipping.Asker and a shipping.Holder, and safe for concurrent use.
 type Carrier struct {
 	cfg  Config
 	base *url.URL
@@ -91,6 +91,8 @@ func (e *Error) Is(target error) bool {
 		return e.canceled()
 	case shipping.ErrUnknownShipment:
 		return e.Status == http.StatusNotFound && e.Code != ""
+	case shipping.ErrCannotHold:
+		return e.Code == codeCannotHold
 	case shipping.ErrRefused:
 		return !e.canceled() && !e.mayPass()
 	}
@@ -145,6 +147,26 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 	}
 
 	return false, fmt.Errorf("cancel %s: the carrier answered that the shipment is %.20q", key, s.Status)
+}
+
+// codeCannotHold is the code of the answer of a carrier that cannot hold the shipment.
+const codeCannotHold = "cannot_hold"
+
+// Hold holds the shipment or ends that, as shipping.Holder describes.
+func (c *Carrier) Hold(ctx context.Context, key string, at int64, held bool) (left bool, err error) {
+	s, err := c.call(ctx, http.MethodPost, key, "/hold", map[string]any{"at": at, "held": held})
+	if err != nil {
+		return false, fmt.Errorf("hold %s: %w", key, err)
+	}
+
+	switch s.Status {
+	case shipping.Booked, shipping.Canceled:
+		return false, nil
+	case shipping.Shipped, shipping.Delivered, shipping.Lost, shipping.Returned:
+		return true, nil
+	}
+
+	return false, fmt.Errorf("hold %s: the carrier answered that the shipment is %.20q", key, s.Status)
 }
 
 // Get asks about the shipment, as shipping.Asker describes.

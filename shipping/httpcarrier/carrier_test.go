@@ -256,10 +256,11 @@ func TestTheDocumentDescribesTheCalls(t *testing.T) {
 
 	_, bookErr := c.Book(t.Context(), key, "o-1")
 	_, getErr := c.Get(t.Context(), key)
+	_, holdErr := c.Hold(t.Context(), key, 3, true)
 	_, cancelErr := c.Cancel(t.Context(), key)
 	slices.Sort(called)
 
-	if err := errors.Join(bookErr, getErr, cancelErr); err != nil || !slices.Equal(described, called) {
+	if err := errors.Join(bookErr, getErr, holdErr, cancelErr); err != nil || !slices.Equal(described, called) {
 		t.Errorf("described %q, called %q, %v", described, called, err)
 	}
 

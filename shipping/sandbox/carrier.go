@@ -125,6 +125,8 @@ const (
 	attrStatus     = "status"
 	attrStatusName = "#status"
 	attrReached    = "reached" // the milestone that was reported last
+	attrHeld       = "held"    // whether the parcel is held
+	attrHeldBy     = "heldBy"  // the newest transition that has held it, or ended that
 )
 
 // expired is the condition that a shipment has expired. TTL may delete it later, but it counts as
@@ -147,22 +149,21 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 		return "", err
 	}
 
-	shipment := shipmentKey(key)
-	shipment["orderId"] = dynamo.S(orderID)
-	shipment[attrStatus] = dynamo.S(statusBooked)
-	shipment[ExpiryAttribute] = c.expiry()
+	// An update, because a hold may have come before.
+	booking := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).
+		If("attribute_not_exists("+attrStatusName+") OR "+expired).
+		Alias(attrStatusName, attrStatus).
+		Bind(":now", dynamo.Seconds(time.Now())).
+		SetValue("orderId", dynamo.S(orderID)).
+		SetValue(attrStatus, dynamo.S(statusBooked)).
+		SetValue(ExpiryAttribute, c.expiry()).
+		Part()
 
 	report := c.reportItem(time.Now(), key, orderID, shipping.Shipped)
 
 	_, err := c.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{
-			{Put: &types.Put{
-				TableName:                           &c.cfg.Table,
-				Item:                                shipment,
-				ConditionExpression:                 aws.String("attribute_not_exists(pk) OR " + expired),
-				ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Seconds(time.Now())},
-				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-			}},
+			{Update: booking},
 			// In the same transaction: a booking without a report in the queue would never leave.
 			{Put: &types.Put{TableName: &c.cfg.Table, Item: report}},
 		},
@@ -217,6 +218,34 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 
 	if err != nil {
 		return false, fmt.Errorf("cancel %s: %w", key, err)
+	}
+
+	return false, nil
+}
+
+// Hold keeps the parcel from leaving, or ends that, as shipping.Holder describes.
+func (c *Carrier) Hold(ctx context.Context, key string, at int64, held bool) (left bool, err error) {
+	if err := c.misbehave(ctx); err != nil {
+		return false, err
+	}
+
+	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).
+		If("(attribute_not_exists("+attrStatusName+") OR "+attrStatusName+" <> :left) AND (attribute_not_exists("+attrHeldBy+") OR "+attrHeldBy+" < :at) OR "+expired).
+		Bind(":left", dynamo.S(statusLeft)).
+		Bind(":at", dynamo.N(at)).
+		Bind(":now", dynamo.Seconds(time.Now())).
+		Alias(attrStatusName, attrStatus).
+		SetValue(attrHeld, &types.AttributeValueMemberBOOL{Value: held}).
+		SetValue(attrHeldBy, dynamo.N(at)).
+		SetValue(ExpiryAttribute, c.expiry())
+
+	_, err = c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if old, refused := dynamo.FailedCondition(err); refused {
+		return dynamo.Text(old, attrStatus) == statusLeft, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("hold %s: %w", key, err)
 	}
 
 	return false, nil

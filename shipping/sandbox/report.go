@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/internal/dynamo"
@@ -133,8 +134,14 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 
 	// Checked for the first report only: after that the parcel has left and cannot be canceled.
 	if milestone == shipping.Shipped {
-		if canceled, err := c.canceled(ctx, key); err != nil || canceled {
+		shipment, err := c.shipment(ctx, key)
+		if err != nil || dynamo.Text(shipment, attrStatus) == statusCanceled {
 			return c.dequeueAfter(ctx, item, err)
+		}
+
+		// It stays in the queue until the hold has ended.
+		if held, _ := shipment[attrHeld].(*types.AttributeValueMemberBOOL); held != nil && held.Value {
+			return nil
 		}
 	}
 
@@ -175,13 +182,6 @@ func (c *Carrier) track(ctx context.Context, key string, m shipping.Milestone) e
 	}
 
 	return nil
-}
-
-// canceled reports whether the shipment was canceled before its parcel left.
-func (c *Carrier) canceled(ctx context.Context, key string) (bool, error) {
-	item, err := c.shipment(ctx, key)
-
-	return dynamo.Text(item, attrStatus) == statusCanceled, err
 }
 
 // advance queues the report of the next milestone, if there is one. After the first report it also

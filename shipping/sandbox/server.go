@@ -27,6 +27,7 @@ func (c *Carrier) Handler(token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /shipments/{id}", c.serveBook)
 	mux.HandleFunc("POST /shipments/{id}/cancel", c.serveCancel)
+	mux.HandleFunc("POST /shipments/{id}/hold", c.serveHold)
 	mux.HandleFunc("GET /shipments/{id}", func(w http.ResponseWriter, r *http.Request) { c.serveShipment(w, r, shipmentOf(r)) })
 
 	// Digests are compared, because all have the same length: a comparison of the tokens themselves
@@ -80,6 +81,30 @@ func (c *Carrier) serveCancel(w http.ResponseWriter, r *http.Request) {
 		c.serveShipment(w, r, shipmentOf(r))
 	default:
 		answer(w, shipping.Shipment{Status: shipping.Canceled})
+	}
+}
+
+func (c *Carrier) serveHold(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		At   int64
+		Held *bool
+	}
+
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&in)
+	if err != nil || in.At < 1 || in.Held == nil {
+		refuse(w, http.StatusUnprocessableEntity, "invalid_request", "the body must be {\"at\": NUMBER, \"held\": BOOLEAN}")
+		return
+	}
+
+	left, err := c.Hold(r.Context(), shipmentOf(r), in.At, *in.Held)
+	switch {
+	case err != nil:
+		fail(w, err)
+	// The document asks for the milestone of a parcel that has left.
+	case left:
+		c.serveShipment(w, r, shipmentOf(r))
+	default:
+		answer(w, shipping.Shipment{Status: shipping.Booked})
 	}
 }
 

@@ -205,7 +205,7 @@ func (c change) notificationKey() string {
 // ship, commit the stock, capture and refund.
 func (r *Reactions) Handlers() []streams.Handler {
 	all := slices.Insert(r.GeneralHandlers(), 1, // behind the journal
-		r.handler(ShippingHandler, startsShipping, r.ship),
+		r.handler(ShippingHandler, concernsShipping, r.shipOrHold),
 		r.handler(stockHandler, ships, r.commitStock),
 		r.handler(paymentHandler, ships, r.capture),
 	)

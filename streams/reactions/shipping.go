@@ -16,6 +16,73 @@ import (
 // the hold of a paid order has ended.
 func startsShipping(c transitions.Change) bool { return enters(c, workflow.PaymentReceived) }
 
+// concernsShipping selects the changes of startsShipping and the holds of paid orders. One handler has both,
+// so that a hold, its end and the booking come to the carrier in the order of the transitions.
+func concernsShipping(c transitions.Change) bool { return startsShipping(c) || holdsShipment(c) }
+
+// holdsShipment reports whether the change holds a paid order.
+func holdsShipment(c transitions.Change) bool { return enters(c, workflow.PaidOnHold) }
+
+// shipOrHold books the shipment of the order, or asks the carrier to hold it. The end of a hold does both:
+// the shipment may not have been booked before.
+func (r *Reactions) shipOrHold(ctx context.Context, c change) error {
+	if holdsShipment(c.Change) {
+		return r.hold(ctx, c)
+	}
+
+	if err := r.ship(ctx, c); err != nil || !isRelease(c.Change) {
+		return err
+	}
+
+	return r.endHold(ctx, c)
+}
+
+// hold asks the carrier to hold the shipment, unless the hold has ended meanwhile.
+func (r *Reactions) hold(ctx context.Context, c change) error {
+	c, order, err := r.present(ctx, c)
+	if err != nil || order == nil || order.State != workflow.PaidOnHold {
+		return err
+	}
+
+	payment, err := r.payment(ctx, order)
+	if err != nil {
+		return err
+	}
+
+	answer, err := r.cfg.Booker.Hold(ctx, order.EffectKey(payment, shipping.Effect), order.EffectKey(c.Transition.ID, shipping.HoldEffect), int64(c.Transition.ID))
+	if errors.Is(err, shipping.ErrRefused) {
+		return streams.Permanent(err) // a person has to look
+	}
+
+	if err == nil {
+		r.cfg.Log.DebugContext(ctx, "hold requested", "order", c.New.ID, "transition", c.Transition.ID, "answer", answer)
+	}
+
+	return err
+}
+
+// endHold lets the parcel leave again. A carrier that had no hold, or has a later one, changes nothing.
+func (r *Reactions) endHold(ctx context.Context, c change) error {
+	if time.Since(c.Transition.At) > recoverFor {
+		return nil
+	}
+
+	key, err := r.shipmentKey(ctx, c)
+	switch {
+	case streams.IsPermanent(err):
+		return nil // without the payment's transition no hold can have been asked for
+	case err != nil:
+		return err
+	}
+
+	err = r.cfg.Booker.EndHold(ctx, key, int64(c.Transition.ID))
+	if errors.Is(err, shipping.ErrRefused) {
+		return streams.Permanent(err)
+	}
+
+	return err
+}
+
 // ship books the shipment, under the effect key of the transition that paid the order. Nothing is
 // booked if the shipment was canceled before, and the order's pieces are reserved before the
 // booking. Neither a second group nor a replay that repeats effects books a second shipment: a

@@ -173,11 +173,11 @@ func (r *recordedBackend) live() {
 	r.startWorkers()
 
 	api := r.serveAPI()
-	for i, id := range []string{"parked", "parked2", "parked3", "parked4", "parked5", "delivered", "canceled"} {
+	for i, id := range []string{"parked", "parked2", "parked3", "parked4", "parked5", "parked6", "delivered", "canceled"} {
 		r.call(api, -i-1, `PUT /v1/orders/o-`+id+` {"items":[{"sku":"mug","quantity":1,"price":1250}],"total":{"amount":1250,"currency":"EUR"}}`)
 	}
 
-	for _, id := range []transitions.OrderID{"o-parked", "o-parked2", "o-parked3", "o-parked4", "o-parked5", "o-delivered", "o-canceled"} {
+	for _, id := range []transitions.OrderID{"o-parked", "o-parked2", "o-parked3", "o-parked4", "o-parked5", "o-parked6", "o-delivered", "o-canceled"} {
 		r.state(id, workflow.PaymentReceived)
 	}
 	r.requests()
