@@ -1,6 +1,8 @@
 package notify_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +96,38 @@ func TestAnAttemptThatRunsWhenItsEndpointIsRemovedCounts(t *testing.T) {
 
 		if got := h.get(d, "o-1/0/2/shop"); got.Status != notify.Delivered || len(far.keys()) != 1 {
 			t.Errorf("%+v, arrived %v", got, far.keys())
+		}
+	})
+}
+
+// TestAFormerSecretSignsUntilItsWindowEnds: the destination is opened again then, without a change of the endpoint.
+func TestAFormerSecretSignsUntilItsWindowEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newDeliveryHarness(t)
+		h.endpoint("shop")
+
+		var secrets []int
+		h.config.Open = func(e notify.Endpoint) (notify.Destination, error) {
+			secrets = append(secrets, len(e.Secrets))
+			return h.at(e.Destination), nil
+		}
+		jump := h.jumps()
+		d := h.worker()
+		defer h.run(d)()
+
+		if _, err := h.endpoints.RotateSecret(t.Context(), "shop", nil, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+
+		for i := range 4 {
+			time.Sleep(notify.RefreshEvery)
+			h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+			jump(25 * time.Minute)
+		}
+		synctest.Wait()
+
+		if !slices.Equal(secrets, []int{2, 1}) {
+			t.Errorf("opened with %v secrets", secrets)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -138,7 +139,7 @@ func TestListsThatMissChangesAreNotReady(t *testing.T) {
 	missed := func() {
 		t.Helper()
 
-		if err := s.lists.Missed(t.Context()); err != nil {
+		if err := s.lists.Missed(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,6 +157,12 @@ func TestListsThatMissChangesAreNotReady(t *testing.T) {
 		t.Errorf("%d rows", rows)
 	}
 	s.rebuild()
+	ready(true)
+
+	// Lost before the rebuild has begun.
+	if err := s.lists.Missed(t.Context(), time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	ready(true)
 	missed()
 	ready(false)
