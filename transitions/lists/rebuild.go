@@ -123,7 +123,7 @@ func (l *Lists) Rebuild(ctx context.Context, progress func(Rebuilt)) (Rebuilt, e
 func (r *rebuild) run(ctx context.Context, progress func(Rebuilt)) error {
 	// The row is there from now on, so that Missed is not without effect.
 	begin := dynamo.NewUpdate(r.cfg.Table, readyRow.key()).
-		Bind(":none", dynamo.N(0)).Add("#" + misses + " :none").
+		Bind(":none", dynamo.N(0)).Add("#"+misses+" :none").
 		Bind(":now", dynamo.Millis(time.Now())).Set("#" + begunAt + " = if_not_exists(#" + begunAt + ", :now)")
 
 	out, err := r.cfg.DynamoDB.UpdateItem(ctx, begin.Input())
