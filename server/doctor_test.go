@@ -39,10 +39,15 @@ type patient struct {
 	wire *embeddedtest.Transport
 }
 
-func newPatient(t *testing.T) *patient {
+func newPatient(t *testing.T, edit ...func(*server.Config)) *patient {
 	t.Helper()
 
-	b := initialized(t, server.Config{Data: filepath.Join(t.TempDir(), "data"), Notify: "none", RequestsQueue: "requests"})
+	cfg := server.Config{Data: filepath.Join(t.TempDir(), "data"), Notify: "none", RequestsQueue: "requests"}
+	for _, e := range edit {
+		e(&cfg)
+	}
+
+	b := initialized(t, cfg)
 	if _, err := b.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}

@@ -110,14 +110,6 @@ func (h *health) gap(g streams.Gap) {
 	}
 }
 
-// gapCount returns how many gaps were noted.
-func (h *health) gapCount() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-
-	return len(h.gaps)
-}
-
 // tableTimeout bounds the read of the orders' table.
 const tableTimeout = 2 * time.Second
 

@@ -73,7 +73,7 @@ func (b *Backend) noteMissed(ctx context.Context) error {
 	}
 
 	for ctx.Err() == nil {
-		err := kept.Missed(ctx)
+		err := kept.Missed(ctx, time.Now())
 
 		var noTable *types.ResourceNotFoundException
 		if errors.As(err, &noTable) {
@@ -105,12 +105,13 @@ func (b *Backend) rebuildLists(ctx context.Context) error {
 		return err
 	}
 
-	for gaps := 0; ctx.Err() == nil; worker.Wait(ctx, rebuildAgain) {
-		var err error
-		// The lists have not got the records that were lost.
-		if n := b.health.gapCount(); n > gaps {
-			if err = b.Lists.Missed(ctx); err == nil {
-				gaps = n
+	var noted time.Time // the newest gap that the lists have heard of
+	for ; ctx.Err() == nil; worker.Wait(ctx, rebuildAgain) {
+		// The lists have not got the records that were lost, perhaps by a worker that has ended since.
+		gap, err := b.StreamInspector().LastGap(ctx)
+		if err == nil && gap.After(noted) {
+			if err = b.Lists.Missed(ctx, gap); err == nil {
+				noted = gap
 			}
 		}
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -292,6 +293,63 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 				t.Errorf("%s: %d writes", about, *writes)
 			}
 		}
+	}
+}
+
+// TestOrdersThatComeDuringAMigrationAreMigrated: a worker of the former version places one behind the first pass.
+func TestOrdersThatComeDuringAMigrationAreMigrated(t *testing.T) {
+	s := newOrders(t)
+	ofVersion1(t, s)
+
+	s.beforeMigration(func(n int) {
+		if n > 1 {
+			return
+		}
+		old := s.Shop.Orders(func(c *transitions.Config) { c.JournalTable, c.Definition = "", renamed(t, 1) })
+
+		if _, err := old.Create(t.Context(), transitions.NewOrder{ID: "o-2", Total: transitions.Money{Amount: 1, Currency: "EUR"}}); err != nil {
+			t.Error(err)
+		}
+	})
+
+	found, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{})
+	if want := (transitions.MigratedOrders{Moved: 2}); err != nil || !reflect.DeepEqual(found, want) {
+		t.Errorf("%+v, %v", found, err)
+	}
+
+	if order, _, err := s.Get(t.Context(), "o-2"); err != nil || order.DefinitionVersion != 2 {
+		t.Errorf("%+v, %v", order, err)
+	}
+}
+
+// TestEachBusyOrderIsCounted: others move all of them before each attempt.
+func TestEachBusyOrderIsCounted(t *testing.T) {
+	s := newOrders(t)
+	s.runs(t, 1)
+
+	ids := []transitions.OrderID{"o-1", "o-2"}
+	for _, id := range ids {
+		if _, err := s.Create(t.Context(), transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 1, Currency: "EUR"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.runs(t, 2)
+	old := s.Shop.Orders(func(c *transitions.Config) { c.JournalTable, c.Definition = "", renamed(t, 1) })
+
+	s.beforeMigration(func(n int) {
+		for _, id := range ids {
+			event := []workflow.Event{"release", "hold"}[n%2]
+			if r, err := old.Apply(t.Context(), given(id, event, transitions.TransitionID(n+1))); err != nil || r.Verdict != transitions.Applied {
+				t.Error(r.Verdict, err)
+			}
+		}
+	})
+
+	found, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 1}, transitions.Cause{})
+	slices.Sort(found.Left)
+
+	if want := (transitions.MigratedOrders{Busy: 2, Left: ids}); err != nil || !reflect.DeepEqual(found, want) {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -39,7 +40,12 @@ const (
 	readyMark  = "ready"
 	// misses counts the calls of Missed, so that a rebuild that one of them overtakes does not end.
 	misses = "misses"
+	// begunAt is when the first rebuild after a call of Missed has begun: nothing that the lists show is older.
+	begunAt = "begunAt"
 )
+
+// clockMargin is how much the clocks of two workers may differ.
+const clockMargin = time.Minute
 
 // Rebuilt says what a rebuild has found.
 type Rebuilt struct {
@@ -67,13 +73,15 @@ func (l *Lists) Ready(ctx context.Context) (bool, error) {
 	return dynamo.Flag(item, readyMark), nil
 }
 
-// Missed notes that changes of orders are handled that the lists do not get. They are not ready then
-// until the next rebuild. It does nothing if there are no lists.
-func (l *Lists) Missed(ctx context.Context) error {
+// Missed notes that the lists do not get changes of orders that were made until the time: a worker without
+// lists has handled them, or they were lost in a gap of the stream. They are not ready then until the next
+// rebuild. It does nothing if there are no lists, or if all that they show was read later.
+func (l *Lists) Missed(ctx context.Context, until time.Time) error {
 	// Without the marks of a rebuild that is under way: it has read parts before the changes.
-	update := dynamo.NewUpdate(l.cfg.Table, readyRow.key()).IfPresent(listAttribute).
+	update := dynamo.NewUpdate(l.cfg.Table, readyRow.key()).
+		If("#"+begunAt+" < :until").Bind(":until", dynamo.Millis(until.Add(clockMargin))).
 		Bind(":one", dynamo.N(1)).Add("#" + misses + " :one").
-		RemoveAttribute(readyMark).RemoveAttribute(doneOrders).RemoveAttribute(doneLists)
+		RemoveAttribute(readyMark).RemoveAttribute(begunAt).RemoveAttribute(doneOrders).RemoveAttribute(doneLists)
 
 	_, err := l.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 	if _, none := dynamo.FailedCondition(err); none {
@@ -114,7 +122,9 @@ func (l *Lists) Rebuild(ctx context.Context, progress func(Rebuilt)) (Rebuilt, e
 
 func (r *rebuild) run(ctx context.Context, progress func(Rebuilt)) error {
 	// The row is there from now on, so that Missed is not without effect.
-	begin := dynamo.NewUpdate(r.cfg.Table, readyRow.key()).Bind(":none", dynamo.N(0)).Add("#" + misses + " :none")
+	begin := dynamo.NewUpdate(r.cfg.Table, readyRow.key()).
+		Bind(":none", dynamo.N(0)).Add("#"+misses+" :none").
+		Bind(":now", dynamo.Millis(time.Now())).Set("#" + begunAt + " = if_not_exists(#" + begunAt + ", :now)")
 
 	out, err := r.cfg.DynamoDB.UpdateItem(ctx, begin.Input())
 	if err != nil {

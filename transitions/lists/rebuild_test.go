@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"time"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
@@ -48,12 +46,16 @@ func TestARebuildRemovesWhatIsNotThere(t *testing.T) {
 	}
 
 	// A row that no head knows, as in a table that was copied in parts.
-	stray := dynamo.Item{"listKey": dynamo.S("customer//c-9"), "placeKey": dynamo.S("0000000000001#kept")}
-	if _, err := s.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.ListsTable), Item: stray}); err != nil {
-		t.Fatal(err)
-	}
+	s.put("customer//c-9", "0000000000001#kept")
 
-	if found := s.rebuild(); found.Orders != 3 || found.Corrected != 2 || found.Gone != 1 || found.Rows != 1 || found.Unreadable != 0 {
+	// The same of an order of which a tombstone is left.
+	dead := s.place("dead")
+	s.record(dead...)
+	s.deleteOrder("dead")
+	s.remove(last(dead))
+	s.put("customer//c-9", "0000000000001#dead")
+
+	if found := s.rebuild(); found.Orders != 3 || found.Corrected != 2 || found.Gone != 1 || found.Rows != 2 || found.Unreadable != 0 {
 		t.Errorf("%+v", found)
 	}
 
@@ -67,8 +69,8 @@ func TestARebuildRemovesWhatIsNotThere(t *testing.T) {
 		}
 	}
 
-	if rows := s.rows(); rows != 3*4+1+1 {
-		t.Errorf("%d rows, want 4 of each order, a tombstone and the mark", rows)
+	if rows := s.rows(); rows != 3*4+2+1 {
+		t.Errorf("%d rows, want 4 of each order, two tombstones and the mark", rows)
 	}
 
 	if found := s.rebuild(); found.Corrected+found.Gone+found.Rows != 0 {
@@ -121,6 +123,9 @@ func TestAnOrderThatCannotBeReadIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	s.put("customer//c-9", "0000000000001#a") // nothing says that it is wrong
+	rows := s.rows()
+
 	page, err := s.lists.Page(t.Context(), lists.Query{Limit: 10})
 	if err != nil || len(page.Orders) != 1 || len(page.Unreadable) != 1 || page.Unreadable[0].OrderID != "a" || page.Stale != 0 {
 		t.Errorf("%+v, %v", page, err)
@@ -128,6 +133,10 @@ func TestAnOrderThatCannotBeReadIsNamed(t *testing.T) {
 
 	if found := s.rebuild(); found.Unreadable != 1 || !slices.Equal(found.Names, []transitions.OrderID{"a"}) || found.Gone != 0 {
 		t.Errorf("%+v", found)
+	}
+
+	if got := s.rows(); got != rows+1 {
+		t.Errorf("%d rows, want %d and the mark", got, rows)
 	}
 }
 
@@ -138,7 +147,7 @@ func TestListsThatMissChangesAreNotReady(t *testing.T) {
 	missed := func() {
 		t.Helper()
 
-		if err := s.lists.Missed(t.Context()); err != nil {
+		if err := s.lists.Missed(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,6 +165,12 @@ func TestListsThatMissChangesAreNotReady(t *testing.T) {
 		t.Errorf("%d rows", rows)
 	}
 	s.rebuild()
+	ready(true)
+
+	// Lost before the rebuild has begun.
+	if err := s.lists.Missed(t.Context(), time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	ready(true)
 	missed()
 	ready(false)

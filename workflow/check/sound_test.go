@@ -122,6 +122,21 @@ func TestWhatTheDataSaysOfTheOrder(t *testing.T) {
 "Where":{"Type":"Task",ASK,LIMITS,"ResultPath":"$.order","Next":"After"},
 "After":{"Type":"Choice","Choices":[{STATE,"StringEquals":"C","Next":"Done"},{STATE,"StringEquals":"D","Next":"Done"}]},`,
 			want: []string{"no-choice-matched After"}},
+		{name: "a member beside the position leaves it as it was", first: "N", definition: 1, states: `
+"N":{"Type":"Task","Resource":"${noteArn}",LIMITS,"ResultPath":"$.order.note","Next":"G"},
+"G":{"Type":"Task",GO,LIMITS,"ResultPath":null,"Catch":[MOVED],"Next":"Late"},
+"Late":{"Type":"Task",FIN,LIMITS,"ResultPath":"$.order","Catch":[MOVED],"Next":"Choose"},`,
+			want: []string{"stale-order-data Late"}},
+		{name: "a task with two ids may carry the wrong one", first: "Keep", states: `
+"Keep":{"Type":"Pass","Assign":{"kept.$":"$.order"},"Next":"G"},
+"G":{"Type":"Task",GO,LIMITS,"ResultPath":"$.order","Catch":[MOVED],"Next":"Two"},
+"Two":{"Type":"Task","Resource":"${applyArn}","Parameters":{"event":"fin","transitionId.$":"States.MathAdd($.order.transitionId, 1)","other.$":"States.MathAdd($kept.transitionId, 1)"},LIMITS,"ResultPath":"$.order","Catch":[MOVED],"Next":"Choose"},`,
+			want: []string{"lost-position Two"}},
+		{name: "an order that exists stays where it is if the task fails that creates it", first: "G", definition: 1, states: `
+"G":{"Type":"Task",GO,LIMITS,"ResultPath":"$.order","Catch":[MOVED],"Next":"Again"},
+"Again":{"Type":"Task","Resource":"${createArn}",LIMITS,"ResultPath":"$.order","Catch":[{"ErrorEquals":["Order.Busy"],"ResultPath":"$.failure","Next":"Where"}],"Next":"Choose"},
+"Where":{"Type":"Task",ASK,LIMITS,"ResultPath":"$.order","Next":"After"},
+"After":{"Type":"Choice","Choices":[{STATE,"StringEquals":"B","Next":"Choose"},{STATE,"StringEquals":"C","Next":"Done"},{STATE,"StringEquals":"D","Next":"Done"}]},`},
 	}
 	definitions := trialDefinitions(t)
 	for _, row := range rows {

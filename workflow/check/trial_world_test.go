@@ -64,6 +64,7 @@ type world struct {
 	id      int
 	history map[int]applied
 	opened  bool // what the guards ask for
+	edits   bool // others change it now and then
 
 	// What others and the network may still do: moves, failures, and workers that never come back.
 	moves, failures, crashes int
@@ -78,6 +79,10 @@ type world struct {
 const maxCalls = 120
 
 func (w *world) move(event string, assigned bool, id int) bool {
+	if w.edits && w.random.IntN(3) == 0 {
+		w.opened = !w.opened
+	}
+
 	data := map[string]any{}
 	if w.opened {
 		data["open"] = true
@@ -174,9 +179,9 @@ func (w *world) call(name string, in taskInput) (result, failure string) {
 // with any name that some Catch has.
 func (w *world) fails(at string) (name string, fails bool) {
 	for _, name := range []string{busy, "Mine", "Order.Bad"} {
-		if w.hints[at+" "+name] > 0 && w.random.IntN(2) == 0 {
+		if w.hints[at+" "+name] > 0 && w.random.IntN(4) > 0 {
 			w.hints[at+" "+name]--
-			if name == busy && w.random.IntN(2) == 0 {
+			if name == busy && w.random.IntN(3) == 0 {
 				name = ""
 			}
 
@@ -184,7 +189,8 @@ func (w *world) fails(at string) (name string, fails bool) {
 		}
 	}
 
-	if w.failures == 0 || w.random.IntN(8) > 0 {
+	// With hints, no other task fails.
+	if w.hints != nil || w.failures == 0 || w.random.IntN(8) > 0 {
 		return "", false
 	}
 
@@ -318,6 +324,7 @@ type visited struct{ state, order string }
 type ran struct {
 	status, err, cause string
 	visits             []visited
+	items              []ran // of distributed Maps: executions of their own
 	world              *world
 }
 
@@ -384,18 +391,24 @@ func (l *lab) run(arn string, w *world) ran {
 		}
 	}
 
-	l.readVisits(&r, x.ExecutionArn)
+	l.readHistory(&r, x.ExecutionArn)
 
 	return r
 }
 
-func (l *lab) readVisits(r *ran, arn *string) {
-	h, err := l.client.GetExecutionHistory(l.t.Context(), &sfn.GetExecutionHistoryInput{ExecutionArn: arn, MaxResults: 1000})
+// readHistory reads what an execution did, and the items of its distributed Maps.
+func (l *lab) readHistory(r *ran, arn *string) {
+	ctx := l.t.Context()
+	h, err := l.client.GetExecutionHistory(ctx, &sfn.GetExecutionHistoryInput{ExecutionArn: arn, MaxResults: 1000})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 
 	for _, e := range h.Events {
+		if d := e.MapRunStartedEventDetails; d != nil {
+			l.readItems(r, d.MapRunArn)
+		}
+
 		d := e.StateEnteredEventDetails
 		if d == nil {
 			continue
@@ -411,5 +424,24 @@ func (l *lab) readVisits(r *ran, arn *string) {
 			v.order = *in.Order.State
 		}
 		r.visits = append(r.visits, v)
+	}
+}
+
+func (l *lab) readItems(r *ran, mapRun *string) {
+	ctx := l.t.Context()
+	list, err := l.client.ListExecutions(ctx, &sfn.ListExecutionsInput{MapRunArn: mapRun})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+
+	for _, x := range list.Executions {
+		d, err := l.client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: x.ExecutionArn})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+
+		item := ran{status: string(d.Status), err: aws.ToString(d.Error), cause: aws.ToString(d.Cause), world: r.world}
+		l.readHistory(&item, x.ExecutionArn)
+		r.items = append(r.items, item)
 	}
 }

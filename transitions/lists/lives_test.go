@@ -1,0 +1,163 @@
+package lists_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/tests/shop"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// before runs do once before the next write of the lists.
+func (s *orderLists) before(operation string, do func()) {
+	s.Wire.Before(func(c *embeddedtest.Call) error {
+		if c.Is(operation) && bytes.Contains(c.Body(), []byte(shop.ListsTable)) {
+			s.Wire.Clear()
+			do()
+		}
+
+		return nil
+	})
+}
+
+// reuse deletes the order and places another one with its id, and the lists get both records.
+func (s *orderLists) reuse(before *transitions.Order, customer string) []transitions.Change {
+	s.t.Helper()
+
+	s.deleteOrder(string(before.ID))
+	s.remove(before)
+	s.customer = customer
+	after := s.place(string(before.ID), workflow.Hold, workflow.Release)
+	s.record(after[0])
+
+	return after
+}
+
+// TestALateChangeDoesNotRaiseAnotherLife: the id is given to a new order between the read of the head and its write.
+func TestALateChangeDoesNotRaiseAnotherLife(t *testing.T) {
+	s := newOrderLists(t)
+	former := s.place("a", workflow.Hold, workflow.Release)
+	s.record(former[0])
+
+	var after []transitions.Change
+	s.before("UpdateItem", func() { after = s.reuse(last(former), "c-2") })
+	s.record(former[2]) // within the state
+
+	if after == nil {
+		t.Fatal("no write")
+	}
+	s.record(after[1:]...)
+
+	if found := s.rebuild(); found.Corrected+found.Gone+found.Rows != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestALateChangeDoesNotReplaceAnotherOrderOfAnotherProgram, which gives no incarnation.
+func TestALateChangeDoesNotReplaceAnotherOrderOfAnotherProgram(t *testing.T) {
+	s := newOrderLists(t)
+	plain := func(changes []transitions.Change) []transitions.Change {
+		update := dynamo.NewUpdate(shop.OrdersTable, dynamo.Item{"orderId": dynamo.S("a")}).RemoveAttribute("incarnation")
+		if _, err := s.DB.UpdateItem(t.Context(), update.Input()); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, c := range changes {
+			c.New.Incarnation = ""
+		}
+
+		return changes
+	}
+	former := plain(s.place("a", workflow.Hold))
+	s.record(former[0])
+
+	s.before("TransactWriteItems", func() {
+		s.deleteOrder("a")
+		s.remove(former[1].New)
+		s.customer = "c-2"
+		s.record(plain(s.place("a"))...)
+	})
+	s.record(former[1])
+	s.want("", workflow.Pending, "a")
+
+	if got := s.ofCustomer("", "c-2", "", 10); got != "a" {
+		t.Errorf("of the customer: %q", got)
+	}
+
+	if found := s.rebuild(); found.Corrected+found.Gone+found.Rows != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestARenewedOrderIsListedInItsPresentLife.
+func TestARenewedOrderIsListedInItsPresentLife(t *testing.T) {
+	s := newOrderLists(t)
+	changes := s.place("a")
+	s.record(changes...)
+
+	if renewed, err := s.orders.Renew(t.Context(), changes[0].New); !renewed || err != nil {
+		t.Fatal(renewed, err)
+	}
+
+	for i, event := range []workflow.Event{workflow.Hold, workflow.Release} {
+		r, err := s.orders.Apply(t.Context(), transitions.Request{OrderID: "a", Event: event, TransitionID: transitions.TransitionID(i + 2)})
+		if err != nil || r.Verdict != transitions.Applied {
+			t.Fatal(r.Verdict, err)
+		}
+
+		// Only the last one, which is within the state that the lists show.
+		if event == workflow.Release {
+			s.record(transitions.Change{New: r.Order, Transition: r.Transition})
+		}
+	}
+
+	if found := s.rebuild(); found.Corrected+found.Gone+found.Rows != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestARebuildBeginsAgainAfterMissedChanges: the parts that it has read before lack them.
+func TestARebuildBeginsAgainAfterMissedChanges(t *testing.T) {
+	s := newOrderLists(t)
+	s.place("a")
+	s.place("b")
+
+	// After the begin and a mark for each of 64 parts of both tables, the last write fails.
+	s.Wire.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem").From(1 + 2*64 + 1))
+
+	if _, err := s.lists.Rebuild(t.Context(), nil); err == nil {
+		t.Fatal("the last write has not failed")
+	}
+	s.Wire.Clear()
+
+	// A worker without lists handles the change.
+	if r, err := s.orders.Apply(t.Context(), transitions.Request{OrderID: "a", Event: workflow.Hold, TransitionID: 2}); err != nil || r.Verdict != transitions.Applied {
+		t.Fatal(r.Verdict, err)
+	}
+
+	if err := s.lists.Missed(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+
+	if found := s.rebuild(); found.Resumed || found.Corrected != 1 {
+		t.Errorf("%+v", found)
+	}
+	s.want("", workflow.OnHold, "a")
+}
+
+// put writes a row that no head knows.
+func (s *orderLists) put(list, place string) {
+	s.t.Helper()
+
+	item := dynamo.Item{"listKey": dynamo.S(list), "placeKey": dynamo.S(place)}
+	if _, err := s.DB.PutItem(s.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.ListsTable), Item: item}); err != nil {
+		s.t.Fatal(err)
+	}
+}
