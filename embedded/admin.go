@@ -78,6 +78,11 @@ func (e *Engine) guard(next http.Handler) http.Handler {
 			w.Header()[IdentityHeader] = expected
 		}
 
+		// Other processes take the engine's time for the service's.
+		if step, _ := e.clock.Held(); step != 0 {
+			w.Header().Set("Date", e.clock.Now().UTC().Format(http.TimeFormat))
+		}
+
 		next.ServeHTTP(w, r)
 	})
 }
