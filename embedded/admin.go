@@ -152,12 +152,21 @@ func (e *Engine) replaceStream(_ context.Context, in *struct{ TableName *string 
 	return struct{}{}, e.dynamodb.ReplaceStream(*in.TableName)
 }
 
-func (e *Engine) shiftClock(_ context.Context, in *struct{ Millis *int64 }) (any, error) {
+func (e *Engine) shiftClock(_ context.Context, in *struct {
+	Millis  *int64
+	Machine bool
+},
+) (any, error) {
 	if in.Millis == nil {
 		return nil, wire.Missing("millis")
 	}
 
-	e.clock.Shift(time.Duration(*in.Millis) * time.Millisecond)
+	by := time.Duration(*in.Millis) * time.Millisecond
+	if in.Machine {
+		e.clock.SetWall(by)
+	} else {
+		e.clock.Shift(by)
+	}
 
 	return struct{}{}, nil
 }

@@ -331,9 +331,9 @@ func TestBombsEnd(t *testing.T) {
 	} {
 		longest, size := time.Duration(0), 0
 
-		for i := range uint64(*flagBombs) { //nolint:gosec // a small number
+		for i := range uint64(*flagBombs) {
 			seed := *flagBombSeed + i
-			b.Rand = rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test that can be repeated
+			b.Rand = rand.New(rand.NewPCG(seed, 0))
 
 			target, body := kind.make()
 			size = max(size, len(body))

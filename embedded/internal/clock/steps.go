@@ -98,6 +98,7 @@ func (c *Clock) Follow() bool {
 	now := s.now()
 
 	s.mu.Lock()
+
 	follows := s.held.Load() > 0 && now.Sub(s.since) >= followAfter
 	if follows {
 		s.held.Store(0)

@@ -282,6 +282,7 @@ func (m *Meter) pick(v []byte, names []string) []byte {
 		}
 
 		seen[name] = true
+
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
