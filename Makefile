@@ -158,6 +158,7 @@ KILLS ?= 500
 LOAD ?= 4
 CUTS ?= 1000
 ROUNDS ?= 2000
+BOMBS ?= 100
 CRASHES ?= 10
 WORKERKILLS ?= 100
 OPS ?= 1000000
@@ -176,11 +177,12 @@ DELIVERIES ?= 10000
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES LONG_FUZZTIME)
 	go test -race -cpu 1 $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
 	go test ./embedded -count=1 -run Linear -timeout 2h -v -args -rounds $(ROUNDS)
+	go test ./embedded -count=1 -run Bombs -timeout 2h -v -args -bombs $(BOMBS)
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)

@@ -129,7 +129,7 @@ type endpoint struct {
 	Subject      string         `json:"subject,omitempty"`
 	Text         string         `json:"text,omitempty"`
 	Headers      []string       `json:"headers,omitempty" doc:"The names of the headers."`
-	Status       string         `json:"status" enum:"ACTIVE,DISABLED"`
+	Status       string         `json:"status" enum:"ACTIVE,DISABLED,UNREADABLE"`
 	Reason       string         `json:"reason,omitempty" doc:"Why it is disabled."`
 	DisabledAt   *time.Time     `json:"disabledAt,omitempty"`
 	FailingSince *time.Time     `json:"failingSince,omitempty" doc:"The first failure after the last success."`

@@ -78,6 +78,11 @@ func (e *Engine) guard(next http.Handler) http.Handler {
 			w.Header()[IdentityHeader] = expected
 		}
 
+		// Other processes take the engine's time for the service's.
+		if step, _ := e.clock.Held(); step != 0 {
+			w.Header().Set("Date", e.clock.Now().UTC().Format(http.TimeFormat))
+		}
+
 		next.ServeHTTP(w, r)
 	})
 }
@@ -147,12 +152,21 @@ func (e *Engine) replaceStream(_ context.Context, in *struct{ TableName *string 
 	return struct{}{}, e.dynamodb.ReplaceStream(*in.TableName)
 }
 
-func (e *Engine) shiftClock(_ context.Context, in *struct{ Millis *int64 }) (any, error) {
+func (e *Engine) shiftClock(_ context.Context, in *struct {
+	Millis  *int64
+	Machine bool
+},
+) (any, error) {
 	if in.Millis == nil {
 		return nil, wire.Missing("millis")
 	}
 
-	e.clock.Shift(time.Duration(*in.Millis) * time.Millisecond)
+	by := time.Duration(*in.Millis) * time.Millisecond
+	if in.Machine {
+		e.clock.SetWall(by)
+	} else {
+		e.clock.Shift(by)
+	}
 
 	return struct{}{}, nil
 }

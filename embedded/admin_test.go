@@ -149,6 +149,7 @@ func TestFaultsAreInjectedOverTheWire(t *testing.T) {
 
 	for _, good := range []struct{ operation, body string }{
 		{"ShiftClock", `{"Millis":3600000}`},
+		{"ShiftClock", `{"Millis":3600000,"Machine":true}`},
 		{"ReplaceStream", `{"TableName":"orders"}`},
 	} {
 		if status, answer := send(good.operation, good.body); status != http.StatusOK {

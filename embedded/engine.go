@@ -145,6 +145,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	g.Go(func() error { return e.streams.Run(ctx) })
 	g.Go(func() error { return e.stepfunctions.Run(ctx) })
 	g.Go(func() error { return e.sqs.Run(ctx) })
+	g.Go(func() error { return e.watchClock(ctx) })
 
 	return g.Wait()
 }

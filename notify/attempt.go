@@ -33,7 +33,8 @@ func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Durat
 
 	// Each endpoint has one place that no other endpoint can take. Only further places are shared.
 	shared := len(l.busy) > 0
-	if shared && !d.free.has(l.slow) {
+	tenant := tenantOf(l.endpoint.ID)
+	if shared && (!d.free.has(l.slow) || d.shared[tenant] >= tenantPlaces(tenant, d.cfg.places)) {
 		return 0, false
 	}
 
@@ -44,6 +45,7 @@ func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Durat
 
 	if shared {
 		d.free.take(&l.held, l.slow)
+		d.shared[tenant]++
 	}
 	l.busy[id] = true
 	d.work.Add(1)
@@ -61,6 +63,11 @@ func (d *Deliveries) release(l *lane, id string) {
 	// The last place that is released is the endpoint's own, which is not shared.
 	if len(l.busy) > 0 {
 		d.free.giveBack(&l.held)
+
+		tenant := tenantOf(l.endpoint.ID)
+		if d.shared[tenant]--; d.shared[tenant] == 0 {
+			delete(d.shared, tenant)
+		}
 	}
 	d.pump(l)
 
@@ -140,6 +147,8 @@ func (d *Deliveries) endpointOf(ctx context.Context, delivery Delivery) (e Endpo
 		return e, "", err
 	case !found:
 		reason = reasonRemoved
+	case e.Status == Unreadable:
+		return e, "", errors.New(e.Reason)
 	// It may be another receiver than the endpoint that had this id before.
 	case !e.owns(delivery):
 		reason = reasonReplaced

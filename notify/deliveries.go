@@ -154,6 +154,7 @@ type Deliveries struct {
 	mu       sync.Mutex // guards the fields below, and the lanes
 	lanes    map[string]*lane
 	free     places
+	shared   map[string]int  // the shared places that the endpoints of each tenant have
 	workers  int             // how many workers share the rates of endpoints, including this one
 	running  bool            // attempts may start
 	attempts context.Context // ends the attempts; nil before Run
@@ -172,6 +173,7 @@ func New(cfg Config) (*Deliveries, error) {
 		wake:    make(chan struct{}, 1),
 		lanes:   map[string]*lane{},
 		free:    places{quick: cfg.places, slow: cfg.places},
+		shared:  map[string]int{},
 		// This worker alone, until others are counted.
 		workers: 1,
 

@@ -13,6 +13,9 @@ type EndpointStatus string
 const (
 	Active   EndpointStatus = "ACTIVE"
 	Disabled EndpointStatus = "DISABLED"
+	// Unreadable is the status of an endpoint in a list whose item cannot be read. It gets no notifications, and
+	// its deliveries wait. It can be removed, and created again.
+	Unreadable EndpointStatus = "UNREADABLE"
 )
 
 // Endpoint is a receiver of notifications: a destination with a filter, secrets and limits. Its
@@ -102,7 +105,7 @@ func (e Endpoint) owns(d Delivery) bool {
 // wants reports whether the endpoint gets the notification. An endpoint gets nothing that happened more than
 // startMargin before it was created.
 func (e Endpoint) wants(n Notification) bool {
-	return !n.isBefore(e.CreatedAt) && e.Filter.Matches(n)
+	return e.Status != Unreadable && !n.isBefore(e.CreatedAt) && e.Filter.Matches(n)
 }
 
 // rotated returns the secrets after a change: the new secret, and the one before it until until.

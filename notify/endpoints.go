@@ -15,6 +15,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/notify/webhooks"
+	"ratchet/once/txn"
 )
 
 // Errors of [Endpoints].
@@ -27,16 +28,15 @@ var (
 	// ErrConfigured means that the endpoint comes from the configuration. Only its status can be
 	// changed here.
 	ErrConfigured = errors.New("the endpoint comes from the configuration: change it there")
-	// ErrTooMany means that the table and the configuration have maxEndpoints endpoints already.
-	ErrTooMany = errors.New("there are too many endpoints")
+	// ErrTooMany means that the endpoints of the installation are used up, and ErrShare that the tenant's are. Those
+	// that were removed within the last 24 hours count.
+	ErrTooMany = fmt.Errorf("the installation has %d endpoints, with those removed within %v", maxEndpoints, formerFor)
+	ErrShare   = fmt.Errorf("the tenant has %d of the installation's %d endpoints, with those removed within %v, which is its share", maxTenantEndpoints, maxEndpoints, formerFor)
 	// ErrContended means that other callers changed the endpoint at the same time.
 	ErrContended = errors.New("the endpoint is being changed by others; try again")
 )
 
 const (
-	// maxEndpoints bounds the endpoints of a table. Callers that create endpoints at the same
-	// moment may exceed it by a few.
-	maxEndpoints = 1000
 	// refreshEvery is how old the settings of endpoints may be that a worker uses.
 	refreshEvery = 10 * time.Second
 
@@ -68,6 +68,7 @@ type dynamoAPI interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
@@ -86,8 +87,9 @@ type EndpointsConfig struct {
 // Endpoints stores and lists the endpoints of a table and of the configuration. It is safe for
 // concurrent use.
 type Endpoints struct {
-	cfg   EndpointsConfig
-	clock *dynamo.Clock
+	cfg    EndpointsConfig
+	clock  *dynamo.Clock
+	writer *txn.Writer
 
 	mu    sync.Mutex // guards known
 	known view
@@ -117,7 +119,18 @@ func NewEndpoints(cfg EndpointsConfig) (*Endpoints, error) {
 		cfg.Configured[i] = e
 	}
 
-	return &Endpoints{cfg: cfg, clock: &dynamo.Clock{}}, errors.Join(faults...)
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+
+	clock := &dynamo.Clock{}
+
+	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Clock: clock})
+	if err != nil {
+		return nil, err
+	}
+
+	return &Endpoints{cfg: cfg, clock: clock, writer: writer}, nil
 }
 
 // Get returns an endpoint, or ErrNotFound.
@@ -133,16 +146,12 @@ func (s *Endpoints) Get(ctx context.Context, id string) (Endpoint, error) {
 // receiver is Get that also returns an endpoint of another worker's configuration, without its
 // settings.
 func (s *Endpoints) receiver(ctx context.Context, id string) (Endpoint, error) {
-	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &s.cfg.Table,
-		Key:            endpointItemKey(id),
-		ConsistentRead: aws.Bool(true),
-	}, s.clock.Listen)
+	item, err := s.item(ctx, id)
 	if err != nil {
-		return Endpoint{}, fmt.Errorf("get endpoint %s: %w", id, err)
+		return Endpoint{}, err
 	}
 
-	e, err := decodeEndpoint(out.Item)
+	e, err := decodeEndpoint(item)
 	if err != nil {
 		return Endpoint{}, err
 	}
@@ -151,7 +160,7 @@ func (s *Endpoints) receiver(ctx context.Context, id string) (Endpoint, error) {
 	switch {
 	case ok:
 		return configured.withStatusOf(e), nil
-	case e.Destination == "" && !dynamo.Time(out.Item, endpointClaimed).After(s.clock.Now()):
+	case e.Destination == "" && !dynamo.Time(item, endpointClaimed).After(s.clock.Now()):
 		return Endpoint{}, fmt.Errorf("endpoint %s: %w", id, ErrNotFound)
 	case e.Destination == "":
 		e.generation = configuredGeneration
@@ -170,7 +179,7 @@ func (s *Endpoints) configured(id string) (Endpoint, bool) {
 }
 
 // Create stores a new endpoint and returns it with its secret: key, or a new secret if key is nil.
-// It returns ErrExists if the id is taken.
+// It returns ErrExists if the id is taken, and ErrShare or ErrTooMany. It reads no other endpoint.
 func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, key webhooks.Secret) (Endpoint, error) {
 	if key == nil {
 		key = webhooks.NewSecret()
@@ -196,61 +205,7 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 		return Endpoint{}, fmt.Errorf("create endpoint %s: %w", id, ErrExists)
 	}
 
-	// The read also tells the service's time, which the endpoint begins at: the time of a transition is
-	// compared with it.
-	v, err := s.read(ctx)
-	switch {
-	case err != nil:
-		return Endpoint{}, err
-	case len(v.all) >= maxEndpoints:
-		return Endpoint{}, fmt.Errorf("create endpoint %s: %w: at most %d", id, ErrTooMany, maxEndpoints)
-	case len(v.former) >= maxEndpoints:
-		return Endpoint{}, fmt.Errorf("create endpoint %s: %w: %d were removed within %s", id, ErrTooMany, len(v.former), formerFor)
-	}
-	e.CreatedAt = s.clock.Now().UTC()
-	e.UpdatedAt = e.CreatedAt
-
 	return s.create(ctx, e)
-}
-
-// create writes the item of a new endpoint, unless the id is taken.
-func (s *Endpoints) create(ctx context.Context, e Endpoint) (Endpoint, error) {
-	item, err := encodeEndpoint(e)
-	if err != nil {
-		return Endpoint{}, err
-	}
-
-	in := &dynamodb.PutItemInput{
-		TableName: &s.cfg.Table,
-		Item:      item,
-		// The second part: an earlier attempt of this call may have created the endpoint, and another
-		// caller may have removed it since.
-		ConditionExpression:                 aws.String("attribute_not_exists(#settings) AND (attribute_not_exists(#generation) OR #generation <> :generation)"),
-		ExpressionAttributeNames:            map[string]string{"#settings": endpointSettings, "#generation": endpointGeneration},
-		ExpressionAttributeValues:           dynamo.Item{":generation": item[endpointGeneration]},
-		ReturnValuesOnConditionCheckFailure: "ALL_OLD",
-	}
-
-	old, taken, err := dynamo.UntilDecided(ctx, writeAttempts, func() error {
-		_, err := s.cfg.DynamoDB.PutItem(ctx, in, dynamo.WithoutRetries, s.clock.Listen)
-		return err
-	})
-	if err != nil {
-		return Endpoint{}, fmt.Errorf("create endpoint %s: %w", e.ID, err)
-	}
-	s.forget()
-
-	if !taken || dynamo.Text(old, endpointGeneration) == e.generation {
-		return e, nil
-	}
-
-	// The stored endpoint has this secret and these settings: it is what the caller asks for.
-	found, _ := decodeEndpoint(old)
-	if len(found.Secrets) > 0 && slices.Equal(found.Secrets[0].Key, e.Secrets[0].Key) && dynamo.Text(old, endpointSettings) == dynamo.Text(item, endpointSettings) {
-		return found, nil
-	}
-
-	return Endpoint{}, fmt.Errorf("create endpoint %s: %w", e.ID, ErrExists)
 }
 
 func (s *Endpoints) check(e Endpoint) error {
@@ -415,23 +370,28 @@ func (s *Endpoints) Remove(ctx context.Context, id string) error {
 		return fmt.Errorf("remove endpoint %s: %w", id, ErrConfigured)
 	}
 
-	e, err := s.Get(ctx, id)
-	if err != nil {
+	// Not decoded: an endpoint that cannot be read can be removed.
+	item, err := s.item(ctx, id)
+	switch {
+	case err != nil:
 		return err
+	case dynamo.Text(item, endpointSettings) == "":
+		return fmt.Errorf("endpoint %s: %w", id, ErrNotFound)
 	}
+	generation := dynamo.S(dynamo.Text(item, endpointGeneration))
 
 	// The item says when the endpoint was removed, so that workers end its deliveries.
 	in := &dynamodb.PutItemInput{
 		TableName: &s.cfg.Table,
 		Item: dynamo.Item{
-			endpointKey:        dynamo.S(e.ID),
-			endpointGeneration: dynamo.S(e.generation),
+			endpointKey:        dynamo.S(id),
+			endpointGeneration: generation,
 			endpointRemoved:    dynamo.Millis(s.clock.Now()),
 		},
 		// An endpoint that others create under this id meanwhile stays.
 		ConditionExpression:       aws.String("attribute_exists(#settings) AND #generation = :generation"),
 		ExpressionAttributeNames:  map[string]string{"#settings": endpointSettings, "#generation": endpointGeneration},
-		ExpressionAttributeValues: dynamo.Item{":generation": dynamo.S(e.generation)},
+		ExpressionAttributeValues: dynamo.Item{":generation": generation},
 	}
 
 	// If the condition refuses it, this endpoint is gone: an attempt before or another caller has removed

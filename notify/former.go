@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/internal/dynamo"
 )
 
@@ -32,6 +29,8 @@ type former struct {
 	id    string
 	mark  string // the attribute that says when it ended
 	ended time.Time
+	// counted says that the endpoint was in the table, and is in the counts of the shares.
+	counted bool
 }
 
 // formerOf returns the former endpoint that an item of no configured endpoint shows. It reports false
@@ -41,9 +40,10 @@ func formerOf(item dynamo.Item, now time.Time) (former, bool) {
 		return former{}, false
 	}
 
-	for _, mark := range []string{endpointRemoved, endpointClaimed} {
+	// A claim after the removal counts: the configuration has the endpoint since.
+	for _, mark := range []string{endpointClaimed, endpointRemoved} {
 		if at := dynamo.Time(item, mark); !at.IsZero() {
-			return former{dynamo.Text(item, endpointKey), mark, at}, !at.After(now)
+			return former{dynamo.Text(item, endpointKey), mark, at, item[endpointRemoved] != nil}, !at.After(now)
 		}
 	}
 
@@ -125,26 +125,6 @@ func (d *Deliveries) missAll(ctx context.Context, id string, now time.Time) (lef
 	return left, nil
 }
 
-// dropFormer removes the item of a former endpoint, unless the endpoint is there again.
-func (s *Endpoints) dropFormer(ctx context.Context, f former) error {
-	_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName:                 &s.cfg.Table,
-		Key:                       endpointItemKey(f.id),
-		ConditionExpression:       aws.String("attribute_not_exists(#settings) AND #mark = :ended"),
-		ExpressionAttributeNames:  map[string]string{"#settings": endpointSettings, "#mark": f.mark},
-		ExpressionAttributeValues: dynamo.Item{":ended": dynamo.Millis(f.ended)},
-	})
-	if _, changed := dynamo.FailedCondition(err); changed {
-		return nil
-	}
-
-	if err != nil {
-		return fmt.Errorf("remove the item of former endpoint %s: %w", f.id, err)
-	}
-
-	return nil
-}
-
 // claim stores that a worker has the endpoints in its configuration, so that workers of another
 // configuration do not take them for former endpoints. It writes a few times a day.
 func (s *Endpoints) claim(ctx context.Context, v view) error {
@@ -156,8 +136,7 @@ func (s *Endpoints) claim(ctx context.Context, v view) error {
 
 		// No condition: a claim that another worker writes at the same moment is as good.
 		update := dynamo.NewUpdate(s.cfg.Table, endpointItemKey(e.ID)).
-			SetValue(endpointClaimed, dynamo.Millis(now.Add(claimFor))).
-			RemoveAttribute(endpointRemoved) // of an endpoint that had the id before
+			SetValue(endpointClaimed, dynamo.Millis(now.Add(claimFor)))
 		if _, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input(), s.clock.Listen); err != nil {
 			return fmt.Errorf("claim endpoint %s: %w", e.ID, err)
 		}

@@ -8,6 +8,16 @@ type places struct{ quick, slow int }
 // held are the shared places that one endpoint has.
 type held struct{ quick, slow int }
 
+// tenantPlaces is how many of n shared places of a kind the endpoints of one tenant may have: of both kinds together,
+// so that a quarter of each kind is left for others. The tenant without a name, which is the operator's, may have all.
+func tenantPlaces(tenant string, n int) int {
+	if tenant == "" {
+		return 2 * n
+	}
+
+	return max(1, n*3/4)
+}
+
 // has reports whether an endpoint can have another place.
 func (p *places) has(slow bool) bool { return slow && p.slow > 0 || !slow && p.quick > 0 }
 

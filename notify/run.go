@@ -88,6 +88,10 @@ func (d *Deliveries) startLooks(ctx context.Context, v view, now time.Time) time
 	next := now.Add(min(d.cfg.LookEvery, refreshEvery))
 
 	for _, e := range v.all {
+		if e.Status == Unreadable {
+			continue
+		}
+
 		l := d.lane(e)
 		d.pump(l)
 

@@ -23,7 +23,7 @@ type view struct {
 	readAt time.Time            // before the read
 }
 
-// List returns all endpoints by their ids, the configured endpoints first. It reads the whole table,
+// List returns all endpoints by their ids, the configured endpoints first, also those that are Unreadable. It reads the whole table,
 // which has at most maxEndpoints endpoints and as many that were removed.
 func (s *Endpoints) List(ctx context.Context) ([]Endpoint, error) {
 	v, err := s.read(ctx)
@@ -49,9 +49,14 @@ func (s *Endpoints) read(ctx context.Context) (view, error) {
 				continue
 			}
 
+			if isShare(item) {
+				continue
+			}
+
 			e, err := decodeEndpoint(item)
 			if err != nil {
-				return view{}, err
+				// One endpoint that cannot be read takes nothing from the others.
+				e = Endpoint{ID: e.ID, Status: Unreadable, Reason: err.Error(), CreatedAt: e.CreatedAt, generation: e.generation}
 			}
 			stored[e.ID] = e
 
@@ -71,7 +76,7 @@ func (s *Endpoints) read(ctx context.Context) (view, error) {
 
 	first := len(v.all)
 	for _, e := range stored {
-		if e.Destination != "" { // without a destination it was removed, or is of another configuration
+		if e.Destination != "" || e.Status == Unreadable { // without a destination it was removed, or is of another configuration
 			v.all = append(v.all, e)
 		}
 	}

@@ -119,7 +119,7 @@ const tableTimeout = 2 * time.Second
 func (b *Backend) Health(ctx context.Context) Health {
 	checks := []HealthCheck{b.checkTable(ctx)}
 	if b.Engine != nil {
-		checks = append(checks, checkDisk(b.Engine))
+		checks = append(checks, checkDisk(b.Engine), checkClock(b.Engine))
 	}
 
 	if issuer := b.health.issuer.Load(); issuer != nil {
@@ -190,6 +190,29 @@ func checkDisk(engine *embedded.Engine) HealthCheck {
 	}
 
 	return ok(name)
+}
+
+// checkClock warns while the machine's clock has made a step that the embedded engine does not make.
+func checkClock(engine *embedded.Engine) HealthCheck {
+	const name = "clock"
+
+	step, since := engine.HeldStep()
+	if step == 0 {
+		return ok(name)
+	}
+
+	how := "forward"
+	if step < 0 {
+		how = "back"
+	}
+
+	return HealthCheck{
+		Name:   name,
+		Status: HealthWarning,
+		Reason: fmt.Sprintf("the machine's clock was set %s by %s at %s: the engine's time goes on without the step",
+			how, step.Abs().Round(time.Second), since.UTC().Format(time.RFC3339)),
+		Action: "set the clock right, or restart the process to take the machine's time",
+	}
 }
 
 // checkIssuer warns while tokens cannot be checked. API keys work, and so does a worker in the same process.

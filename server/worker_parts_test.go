@@ -15,11 +15,11 @@ import (
 // no other.
 func TestAWorkerRunsTheNamedParts(t *testing.T) {
 	checks := map[server.WorkerPart][]string{
-		server.PartActivities:    {"table", "disk", "activities", "tasks"},
-		server.PartStream:        {"table", "disk", "tasks", "stream", "stream lag"},
-		server.PartRequests:      {"table", "disk", "tasks", "requests queue"},
-		server.PartNotifications: {"table", "disk", "tasks"},
-		server.PartSweeps:        {"table", "disk", "tasks"},
+		server.PartActivities:    {"table", "disk", "clock", "activities", "tasks"},
+		server.PartStream:        {"table", "disk", "clock", "tasks", "stream", "stream lag"},
+		server.PartRequests:      {"table", "disk", "clock", "tasks", "requests queue"},
+		server.PartNotifications: {"table", "disk", "clock", "tasks"},
+		server.PartSweeps:        {"table", "disk", "clock", "tasks"},
 	}
 
 	for _, part := range server.WorkerParts() {

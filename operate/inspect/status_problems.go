@@ -196,6 +196,14 @@ func streamProblems(s status.Status, lag status.StreamLag, off map[string]string
 }
 
 func endpointProblems(e notify.Endpoint, summary EndpointSummary) (problems []SystemProblem) {
+	if e.Status == notify.Unreadable {
+		problems = append(problems, SystemProblem{
+			Area:   "notifications",
+			Text:   fmt.Sprintf("endpoint %s gets nothing: %s", e.ID, e.Reason),
+			Action: fmt.Sprintf("`ratchet endpoints remove %s`, and create it again; then redeliver what its orders did meanwhile", e.ID),
+		})
+	}
+
 	if e.Status == notify.Disabled {
 		problems = append(problems, SystemProblem{
 			Area:   "notifications",

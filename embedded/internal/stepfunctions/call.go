@@ -105,9 +105,9 @@ func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err e
 }
 
 // call returns the call that a task waits for.
-func (s *Service) call(task taskOrder) (call execution.Call, err error) {
+func (s *Service) call(ctx context.Context, task taskOrder) (call execution.Call, err error) {
 	// No turn is returned: this stimulus reads the state under the lock and stores nothing.
-	_, err = s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+	_, err = s.stimulate(ctx, task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
 		call, err = env.Call(st, task.thread, task.attempt)
 		return nil, err
 	})
@@ -118,14 +118,14 @@ func (s *Service) call(task taskOrder) (call execution.Call, err error) {
 // makeCall makes the call of one task and applies its answer. If the answer cannot be stored, the task
 // goes back into the queue and the call is made again.
 func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder) {
-	call, err := s.call(task)
+	call, err := s.call(ctx, task)
 	if err == nil {
 		output, refused := s.callService(ctx, call, task.name())
 
 		// The end of ctx interrupts a call with an error, which is not the service's answer.
 		err = ctx.Err()
 		if err == nil {
-			err = s.storeAnswer(task, output, refused)
+			err = s.storeAnswer(ctx, task, output, refused)
 		}
 	}
 
@@ -138,8 +138,8 @@ func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder) {
 	}
 }
 
-func (s *Service) storeAnswer(task taskOrder, output []byte, refused *execution.CallFailure) error {
-	batch, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+func (s *Service) storeAnswer(ctx context.Context, task taskOrder, output []byte, refused *execution.CallFailure) error {
+	batch, err := s.stimulate(ctx, task.execution, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Called(st, task.thread, task.attempt, output, refused)
 	})
 

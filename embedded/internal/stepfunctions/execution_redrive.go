@@ -18,7 +18,7 @@ var clientToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // redriveExecution redrives an execution. SDKs send a client token of their own
 // with each request and repeat it in retries. A request whose token has redriven
 // the execution before gets the first answer again.
-func (s *Service) redriveExecution(_ context.Context, in *struct {
+func (s *Service) redriveExecution(ctx context.Context, in *struct {
 	ExecutionArn string
 	ClientToken  *string
 }) (any, error) {
@@ -37,7 +37,7 @@ func (s *Service) redriveExecution(_ context.Context, in *struct {
 
 	var redriven int64
 
-	batch, err := s.revive(m, key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+	batch, err := s.revive(ctx, m, key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		if st.Child != nil {
 			return nil, &execution.NotRedrivableError{Reason: "Execution was started by a Map Run and can only be redriven with it"}
 		}
@@ -74,7 +74,7 @@ func (s *Service) redriveExecution(_ context.Context, in *struct {
 }
 
 // revive applies a stimulus that lets an ended execution run again.
-func (s *Service) revive(m *machine, key executionKey, apply stimulus) (*store.Batch, error) {
+func (s *Service) revive(ctx context.Context, m *machine, key executionKey, apply stimulus) (*store.Batch, error) {
 	// The deletion of the machine must not run between this check and the new turn.
 	release, held := s.hold(m)
 	if !held {
@@ -82,5 +82,5 @@ func (s *Service) revive(m *machine, key executionKey, apply stimulus) (*store.B
 	}
 	defer release()
 
-	return s.stimulate(key, apply)
+	return s.stimulate(ctx, key, apply)
 }

@@ -16,7 +16,7 @@ import (
 // input while the execution runs returns the same answer; any other fails with
 // ExecutionAlreadyExists, also long after the execution has ended.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
-func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
+func (s *Service) startExecution(ctx context.Context, body []byte) (any, error) {
 	in, err := textMembers(body, "stateMachineArn", "name", "input", "traceHeader")
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 
-	answer, sync, err := s.start(in[0], name, input)
+	answer, sync, err := s.start(ctx, in[0], name, input)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *Service) newName() string {
 
 // start stores a new execution, or finds the execution with that name. It returns the answer, and a
 // function that makes the answer durable.
-func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sync func() error, err error) {
+func (s *Service) start(ctx context.Context, arn, name string, input []byte) (answer *startAnswer, sync func() error, err error) {
 	t, err := s.startTarget(arn)
 	if err != nil {
 		return nil, nil, err
@@ -100,7 +100,7 @@ func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sy
 		return answer, func() error { return nil }, err
 	}
 
-	batch, started, err := s.startStandard(t, name, input)
+	batch, started, err := s.startStandard(ctx, t, name, input)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -116,7 +116,7 @@ func (s *Service) start(arn, name string, input []byte) (answer *startAnswer, sy
 
 // startStandard stores a new execution of a Standard machine. If an execution with that name exists, the
 // batch is nil. The caller holds the machine.
-func (s *Service) startStandard(t target, name string, input []byte) (*store.Batch, int64, error) {
+func (s *Service) startStandard(ctx context.Context, t target, name string, input []byte) (*store.Batch, int64, error) {
 	m := t.machine
 
 	rev, err := s.revision(m.ID, t.revision)
@@ -152,12 +152,12 @@ func (s *Service) startStandard(t target, name string, input []byte) (*store.Bat
 
 	first := &firstTurn{named: named, value: binary.BigEndian.AppendUint64(nil, next)}
 
-	return s.storeFirstTurn(executionKey{m.ID, next}, first, st, rev, input)
+	return s.storeFirstTurn(ctx, executionKey{m.ID, next}, first, st, rev, input)
 }
 
 // storeFirstTurn runs and stores the execution's first turn.
 func (s *Service) storeFirstTurn(
-	key executionKey, first *firstTurn, st *execution.State, rev *revision, input []byte,
+	ctx context.Context, key executionKey, first *firstTurn, st *execution.State, rev *revision, input []byte,
 ) (*store.Batch, int64, error) {
 	// storeTurn makes tasks and timers visible before it returns, so workers
 	// may come at once. They wait for this lock.
@@ -166,6 +166,7 @@ func (s *Service) storeFirstTurn(
 	defer lock.Unlock()
 
 	env := s.env(key, st, rev)
+	env.Life = ctx
 
 	turn, err := env.Start(st, input)
 	if err != nil {

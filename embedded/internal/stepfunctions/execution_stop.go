@@ -7,7 +7,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/execution"
 )
 
-func (s *Service) stopExecution(_ context.Context, in *struct{ ExecutionArn, Error, Cause string }) (any, error) {
+func (s *Service) stopExecution(ctx context.Context, in *struct{ ExecutionArn, Error, Cause string }) (any, error) {
 	if err := checkError(in.Error, in.Cause); err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func (s *Service) stopExecution(_ context.Context, in *struct{ ExecutionArn, Err
 
 	var stopped int64
 
-	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+	batch, err := s.stimulate(ctx, key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		// A child of an Express Map: only these have a limit of their own.
 		if st.Child != nil && env.Limit != 0 {
 			return nil, wrongType()

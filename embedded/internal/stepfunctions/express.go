@@ -157,6 +157,8 @@ func (s *Service) newExpress(rev *revision, name, run string, sync bool) *memory
 
 // start runs an execution from its start to its end.
 func (m *memory) start(ctx context.Context, input []byte) error {
+	m.env.Life = ctx
+
 	_, err := m.apply(m.s.cfg.Clock.Now(), func(e *execution.Env, st *execution.State) (*execution.Turn, error) { return e.Start(st, input) })
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 // deleteStateMachine marks the machine as deleting, aborts its running executions and
 // removes everything that belongs to it. After a crash in between, the mark is still there
 // and Run continues.
-func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any, error) {
+func (s *Service) deleteStateMachine(ctx context.Context, in *machineRequest) (any, error) {
 	name, ours, err := s.resourceName(in.StateMachineArn, "stateMachine")
 	if err != nil {
 		return nil, err
@@ -38,14 +38,14 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 		return nil, err
 	}
 
-	return empty, s.removeMachine(&marked)
+	return empty, s.removeMachine(ctx, &marked)
 }
 
 // removeMachine removes a marked machine with its executions and revisions.
-func (s *Service) removeMachine(m *machine) error {
+func (s *Service) removeMachine(ctx context.Context, m *machine) error {
 	m.waitForStarts()
 
-	if err := s.stopExecutions(m.ID); err != nil {
+	if err := s.stopExecutions(ctx, m.ID); err != nil {
 		return fmt.Errorf("abort an execution of %s: %w", m.Name, err)
 	}
 
@@ -58,7 +58,7 @@ func (s *Service) removeMachine(m *machine) error {
 		}
 
 		for _, id := range runs {
-			if err := s.stopExecutions(id); err != nil {
+			if err := s.stopExecutions(ctx, id); err != nil {
 				return fmt.Errorf("abort a child execution of %s: %w", m.Name, err)
 			}
 		}
@@ -70,7 +70,7 @@ func (s *Service) removeMachine(m *machine) error {
 }
 
 // stopExecutions aborts the running executions of a machine or of a Map Run.
-func (s *Service) stopExecutions(number uint64) error {
+func (s *Service) stopExecutions(ctx context.Context, number uint64) error {
 	for {
 		// A machine may have more running executions than memory should list at a time.
 		keys, err := s.runningExecutions(number, 256)
@@ -79,7 +79,7 @@ func (s *Service) stopExecutions(number uint64) error {
 		}
 
 		for _, k := range keys {
-			batch, err := s.stimulate(k, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+			batch, err := s.stimulate(ctx, k, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 				return env.Stop(st, "", "the state machine was deleted")
 			})
 			if batch != nil {
@@ -167,7 +167,7 @@ func (s *Service) runningExecutions(machine uint64, most int) (keys []executionK
 }
 
 // finishDeletions continues deletions that a crash interrupted.
-func (s *Service) finishDeletions() error {
+func (s *Service) finishDeletions(ctx context.Context) error {
 	s.mu.RLock()
 
 	var marked []*machine
@@ -180,7 +180,7 @@ func (s *Service) finishDeletions() error {
 
 	var all error
 	for _, m := range marked {
-		all = errors.Join(all, s.removeMachine(m))
+		all = errors.Join(all, s.removeMachine(ctx, m))
 	}
 
 	return all

@@ -47,7 +47,7 @@ func (s *Service) runMapRuns(ctx context.Context) error {
 			return nil
 		}
 
-		if err := s.advanceRun(k); err != nil {
+		if err := s.advanceRun(ctx, k); err != nil {
 			s.log.Error("step functions: Map Run", "machine", k.machine, "run", k.id, "error", err)
 
 			select {
@@ -62,7 +62,7 @@ func (s *Service) runMapRuns(ctx context.Context) error {
 
 // advanceRun takes the next steps of a Map Run, at most runChunk. These steps list the
 // Map Run again.
-func (s *Service) advanceRun(k runKey) error {
+func (s *Service) advanceRun(ctx context.Context, k runKey) error {
 	r, err := s.loadRun(k)
 	if err != nil || r == nil || !r.running() {
 		return err
@@ -71,28 +71,28 @@ func (s *Service) advanceRun(k runKey) error {
 	// This check comes before anything else starts: the child that woke the Map Run may have
 	// exceeded the tolerance.
 	if r.Ending == 0 && r.exceeded() {
-		return s.failRun(k, nil)
+		return s.failRun(ctx, k, nil)
 	}
 
 	idle := r.Executions[execution.Running] == 0
 
 	switch {
 	case r.Ending != 0 && idle:
-		return s.endRun(k, r)
+		return s.endRun(ctx, k, r)
 	// The service cannot stop Express executions, so the Map Run waits for them to end.
 	case r.Ending != 0 && r.Express:
 		return nil
 	case r.Ending != 0:
-		return s.stopChildren(k, r)
+		return s.stopChildren(ctx, k, r)
 	case r.RedriveAt != 0 && r.room() > 0:
-		return s.redriveChildren(k, r)
+		return s.redriveChildren(ctx, k, r)
 	case r.RedriveAt != 0:
 		// No room. A child that ends wakes the Map Run.
 		return nil
 	case !r.exhausted() && r.room() > 0:
-		return s.startChildren(k, r)
+		return s.startChildren(ctx, k, r)
 	case r.exhausted() && idle:
-		return s.completeRun(k, r)
+		return s.completeRun(ctx, k, r)
 	default:
 		return nil // a child that ends wakes the Map Run
 	}
@@ -102,21 +102,21 @@ func (s *Service) advanceRun(k runKey) error {
 func synced(batch *store.Batch, err error) error { return errors.Join(err, syncBatch(batch)) }
 
 // stopChildren aborts children that run.
-func (s *Service) stopChildren(k runKey, r *mapRun) error {
+func (s *Service) stopChildren(ctx context.Context, k runKey, r *mapRun) error {
 	keys, err := s.runningExecutions(r.ID, s.chunk)
 	if err != nil {
 		return err
 	}
 
-	return s.stopEach(keys)
+	return s.stopEach(ctx, keys)
 }
 
 // stopEach aborts children. It skips a child that was deleted with its machine since it was listed.
-func (s *Service) stopEach(keys []executionKey) (err error) {
+func (s *Service) stopEach(ctx context.Context, keys []executionKey) (err error) {
 	var batches []*store.Batch
 	// Synced together at the end, so that a chunk costs one flush of the disk.
 	for _, child := range keys {
-		batch, stopErr := s.stimulate(child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+		batch, stopErr := s.stimulate(ctx, child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 			return env.Stop(st, "", "")
 		})
 		if batch != nil {
@@ -140,8 +140,8 @@ func syncAll(batches []*store.Batch) (err error) {
 }
 
 // startChildren starts the next children.
-func (s *Service) startChildren(k runKey, r *mapRun) error {
-	inputs, refused, err := s.nextInputs(r, min(r.room(), int64(s.chunk)))
+func (s *Service) startChildren(ctx context.Context, k runKey, r *mapRun) error {
+	inputs, refused, err := s.nextInputs(ctx, r, min(r.room(), int64(s.chunk)))
 	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
 		// The parent has ended or left the state, and that turn has told the Map Run.
 		return nil
@@ -156,7 +156,7 @@ func (s *Service) startChildren(k runKey, r *mapRun) error {
 	index := r.Executions.total() + r.WaitingExecutions.total()
 
 	for _, in := range inputs {
-		batch, startErr := s.startChild(k, r, index, in)
+		batch, startErr := s.startChild(ctx, k, r, index, in)
 		if startErr != nil {
 			// The Map Run has begun to end since r was read. The children before this one are stored.
 			if !errors.Is(startErr, errRunOver) {
@@ -174,16 +174,16 @@ func (s *Service) startChildren(k runKey, r *mapRun) error {
 
 	// An input that cannot be made fails the Map Run, but only after the children before it have started.
 	if err == nil && refused != nil && len(batches) == len(inputs) {
-		return s.failRun(k, refused)
+		return s.failRun(ctx, k, refused)
 	}
 
 	return err
 }
 
 // nextInputs returns the inputs of up to most children, and the failure of the one after them.
-func (s *Service) nextInputs(r *mapRun, most int64) (inputs []execution.MapInput, refused *execution.CallFailure, err error) {
+func (s *Service) nextInputs(ctx context.Context, r *mapRun, most int64) (inputs []execution.MapInput, refused *execution.CallFailure, err error) {
 	bytes := 0
-	_, err = s.stimulate(r.parent(), func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+	_, err = s.stimulate(ctx, r.parent(), func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
 		refused, err = env.MapInputs(st, r.Thread, r.ID, r.Redrives, r.Next, func(in execution.MapInput) bool {
 			in.JSON = append([]byte(nil), in.JSON...)
 			inputs, bytes = append(inputs, in), bytes+len(in.JSON)
@@ -198,7 +198,7 @@ func (s *Service) nextInputs(r *mapRun, most int64) (inputs []execution.MapInput
 }
 
 // startChild starts a child. It fails with errRunOver when the Map Run is ending.
-func (s *Service) startChild(k runKey, r *mapRun, index int64, in execution.MapInput) (*store.Batch, error) {
+func (s *Service) startChild(ctx context.Context, k runKey, r *mapRun, index int64, in execution.MapInput) (*store.Batch, error) {
 	rev, err := s.revision(k.machine, r.Revision)
 	if err != nil {
 		return nil, err
@@ -221,13 +221,13 @@ func (s *Service) startChild(k runKey, r *mapRun, index int64, in execution.MapI
 		next:  &in.Next,
 	}
 
-	batch, _, err := s.storeFirstTurn(child, first, st, rev, in.JSON)
+	batch, _, err := s.storeFirstTurn(ctx, child, first, st, rev, in.JSON)
 
 	return batch, err
 }
 
 // redriveChildren runs unsuccessful children again, in the order in which they were started.
-func (s *Service) redriveChildren(k runKey, r *mapRun) error {
+func (s *Service) redriveChildren(ctx context.Context, k runKey, r *mapRun) error {
 	found, err := s.unsuccessfulChildren(r, min(r.room(), int64(s.chunk)))
 	if err != nil {
 		return err
@@ -241,15 +241,15 @@ func (s *Service) redriveChildren(k runKey, r *mapRun) error {
 		}))
 	}
 
-	return s.redriveEach(k, r, found)
+	return s.redriveEach(ctx, k, r, found)
 }
 
 // redriveEach runs children again. It stops at a child that was
 // deleted with its machine since it was listed.
-func (s *Service) redriveEach(k runKey, r *mapRun, found []executionKey) (err error) {
+func (s *Service) redriveEach(ctx context.Context, k runKey, r *mapRun, found []executionKey) (err error) {
 	var batches []*store.Batch
 	for _, child := range found {
-		batch, redriveErr := s.stimulate(child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+		batch, redriveErr := s.stimulate(ctx, child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 			if st.Status == execution.Running {
 				return nil, nil
 			}

@@ -116,14 +116,14 @@ func testEndingMapRunStartsNothing(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 
-	inputs, _, err := b.svc.nextInputs(r, 1)
+	inputs, _, err := b.svc.nextInputs(t.Context(), r, 1)
 	if err != nil || len(inputs) != 1 {
 		t.Fatal(inputs, err)
 	}
 
 	b.stopExecution(execution)
 
-	if _, err := b.svc.startChild(k, r, 1, inputs[0]); !errors.Is(err, errRunOver) {
+	if _, err := b.svc.startChild(t.Context(), k, r, 1, inputs[0]); !errors.Is(err, errRunOver) {
 		t.Error(err)
 	}
 

@@ -96,7 +96,7 @@ func (c *cutter) step() bool {
 func (c *cutter) advance() bool {
 	k, ok := c.svc.runs.pop()
 	if ok {
-		if err := c.svc.advanceRun(k); err != nil {
+		if err := c.svc.advanceRun(context.Background(), k); err != nil {
 			c.rt.Fatal(err)
 		}
 	}

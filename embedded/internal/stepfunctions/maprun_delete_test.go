@@ -85,7 +85,7 @@ func testChildIsRedrivenWhileTheMachineIsDeleted(t *testing.T, b *bench) {
 	b.stopExecution(parent)
 
 	// The deletion comes between the reading of the child and the writing.
-	_, err = b.svc.stimulate(child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+	_, err = b.svc.stimulate(t.Context(), child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		turn, err := env.Redrive(st)
 
 		if _, err := b.DeleteStateMachine(t.Context(), &sfn.DeleteStateMachineInput{StateMachineArn: &machine}); err != nil {
@@ -118,7 +118,7 @@ func testExecutionIsDeletedSinceItWasFound(t *testing.T, b *bench) {
 	}
 
 	gone := []executionKey{{run.id, 1 << 40}}
-	if err := errors.Join(b.svc.stopEach(gone), b.svc.redriveEach(run, r, gone)); err != nil {
+	if err := errors.Join(b.svc.stopEach(t.Context(), gone), b.svc.redriveEach(t.Context(), run, r, gone)); err != nil {
 		t.Error(err)
 	}
 

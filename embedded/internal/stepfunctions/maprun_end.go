@@ -1,6 +1,7 @@
 package stepfunctions
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,22 +11,22 @@ import (
 )
 
 // endRun ends a Map Run that starts no more children and of which no child runs.
-func (s *Service) endRun(k runKey, r *mapRun) error {
+func (s *Service) endRun(ctx context.Context, k runKey, r *mapRun) error {
 	switch {
 	// A redrive came while the Map Run was stopping. Its parent waits for the next end, not for this one.
 	case r.Again:
-		return s.closeRun(k)
+		return s.closeRun(ctx, k)
 	case r.Ending == execution.Failed && r.Failure != nil:
-		return s.tellParent(k, r, nil, r.Failure)
+		return s.tellParent(ctx, k, r, nil, r.Failure)
 	case r.Ending == execution.Failed:
-		return s.tellParent(k, r, nil, execution.ToleranceExceeded())
+		return s.tellParent(ctx, k, r, nil, execution.ToleranceExceeded())
 	default:
-		return s.closeRun(k)
+		return s.closeRun(ctx, k)
 	}
 }
 
 // closeRun ends a Map Run for which no state waits, or lets it go on after a redrive.
-func (s *Service) closeRun(k runKey) error {
+func (s *Service) closeRun(ctx context.Context, k runKey) error {
 	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
 		// The record may have changed since advanceRun read it, so the
 		// conditions are checked again under the lock.
@@ -43,7 +44,7 @@ func (s *Service) closeRun(k runKey) error {
 }
 
 // failRun lets a Map Run fail as soon as none of its children runs.
-func (s *Service) failRun(k runKey, why *execution.CallFailure) error {
+func (s *Service) failRun(ctx context.Context, k runKey, why *execution.CallFailure) error {
 	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
 		// UpdateMapRun may have raised the tolerance since.
 		if !r.running() || r.Ending != 0 || why == nil && !r.exceeded() {
@@ -57,26 +58,26 @@ func (s *Service) failRun(k runKey, why *execution.CallFailure) error {
 }
 
 // completeRun ends a Map Run whose children have all ended.
-func (s *Service) completeRun(k runKey, r *mapRun) error {
+func (s *Service) completeRun(ctx context.Context, k runKey, r *mapRun) error {
 	output, err := s.runOutput(r)
 	if err != nil {
 		return err
 	}
 
-	return s.tellParent(k, r, output, nil)
+	return s.tellParent(ctx, k, r, output, nil)
 }
 
 // tellParent ends the state that waits for a Map Run. If no state
 // waits for it, the Map Run ends on its own.
-func (s *Service) tellParent(k runKey, r *mapRun, output []byte, failed *execution.CallFailure) error {
-	batch, err := s.stimulate(r.parent(), func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+func (s *Service) tellParent(ctx context.Context, k runKey, r *mapRun, output []byte, failed *execution.CallFailure) error {
+	batch, err := s.stimulate(ctx, r.parent(), func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.MapEnded(st, r.Thread, r.ID, r.Redrives, output, failed)
 	})
 	err = errors.Join(err, syncBatch(batch))
 
 	// The parent has left the state, has ended or was deleted.
 	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
-		return s.closeRun(k)
+		return s.closeRun(ctx, k)
 	}
 
 	return err

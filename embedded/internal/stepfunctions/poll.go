@@ -86,7 +86,7 @@ func (s *Service) startTask(ctx context.Context, task taskOrder, worker string) 
 		return turn, err
 	}
 
-	batch, err := s.stimulate(task.execution, start)
+	batch, err := s.stimulate(ctx, task.execution, start)
 	// The token leaves only after it is on disk.
 	if syncErr := syncBatch(batch); syncErr != nil || err != nil {
 		return nil, errors.Join(err, syncErr)

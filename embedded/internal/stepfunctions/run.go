@@ -37,7 +37,7 @@ func (s *Service) waitForRoom(ctx context.Context) bool {
 // integrations, runs Express executions and advances Map Runs until ctx ends. It returns nil; errors go to
 // the log.
 func (s *Service) Run(ctx context.Context) error {
-	if err := s.finishDeletions(); err != nil {
+	if err := s.finishDeletions(ctx); err != nil {
 		// Not fatal: the machine stays marked, and the next Run tries again.
 		s.log.Error("step functions: finish deletions", "error", err)
 	}
@@ -75,7 +75,7 @@ func (s *Service) runTimers(ctx context.Context) error {
 
 		for _, key := range keys {
 			firing.Go(func() error {
-				s.tick(key)
+				s.tick(ctx, key)
 				return nil
 			})
 		}
@@ -104,13 +104,17 @@ func (s *Service) runTimers(ctx context.Context) error {
 }
 
 // tick fires the timers of an execution that are due. The lock of the execution keeps their order.
-func (s *Service) tick(key executionKey) {
-	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+func (s *Service) tick(ctx context.Context, key executionKey) {
+	batch, err := s.stimulate(ctx, key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Tick(st)
 	})
 	// A deleted execution needs no timer any more.
 	if err != nil && !errors.Is(err, errNoExecution) {
-		s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
+		// The end of ctx interrupts an evaluation, which is no fault.
+		if ctx.Err() == nil {
+			s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
+		}
+
 		// pop has removed the timer, and only a turn that is stored sets it again.
 		s.timers.set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
 	}

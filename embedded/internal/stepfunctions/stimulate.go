@@ -2,6 +2,7 @@ package stepfunctions
 
 import (
 	"bytes"
+	"context"
 	"errors"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
@@ -17,9 +18,10 @@ var errNoExecution error = wire.Errorf("ExecutionDoesNotExist", "Execution Does 
 type stimulus func(env *execution.Env, st *execution.State) (*execution.Turn, error)
 
 // stimulate applies a stimulus under the execution's lock and makes its effect visible. The caller syncs
-// the batch, outside the lock, before it answers. The batch may be nil. There may be a batch beside an
+// the batch, outside the lock, before it answers. Expressions that take long end with ctx, and nothing is
+// changed then. The batch may be nil. There may be a batch beside an
 // error, because timers that were due count even if the stimulus failed.
-func (s *Service) stimulate(key executionKey, apply stimulus) (*store.Batch, error) {
+func (s *Service) stimulate(ctx context.Context, key executionKey, apply stimulus) (*store.Batch, error) {
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()
@@ -34,7 +36,10 @@ func (s *Service) stimulate(key executionKey, apply stimulus) (*store.Batch, err
 		return nil, err
 	}
 
-	turn, applied := apply(s.env(key, st, rev), st)
+	env := s.env(key, st, rev)
+	env.Life = ctx
+
+	turn, applied := apply(env, st)
 	if turn == nil {
 		return nil, applied
 	}

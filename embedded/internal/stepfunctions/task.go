@@ -10,7 +10,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-func (s *Service) sendTaskSuccess(_ context.Context, body []byte) (any, error) {
+func (s *Service) sendTaskSuccess(ctx context.Context, body []byte) (any, error) {
 	in, err := textMembers(body, "taskToken", "output")
 	if err != nil {
 		return nil, err
@@ -31,12 +31,12 @@ func (s *Service) sendTaskSuccess(_ context.Context, body []byte) (any, error) {
 		return nil, wire.Errorf("InvalidOutput", "Invalid Output: '%v'", err)
 	}
 
-	return s.applyToTask(token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+	return s.applyToTask(ctx, token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Succeed(st, token.thread, token.secret, output)
 	})
 }
 
-func (s *Service) sendTaskFailure(_ context.Context, body []byte) (any, error) {
+func (s *Service) sendTaskFailure(ctx context.Context, body []byte) (any, error) {
 	in, err := textMembers(body, "taskToken", "error", "cause")
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (s *Service) sendTaskFailure(_ context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 
-	return s.applyToTask(token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+	return s.applyToTask(ctx, token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Fail(st, token.thread, token.secret, in[1], in[2])
 	})
 }
@@ -72,7 +72,7 @@ func checkError(name, cause string) error {
 	return nil
 }
 
-func (s *Service) sendTaskHeartbeat(_ context.Context, body []byte) (any, error) {
+func (s *Service) sendTaskHeartbeat(ctx context.Context, body []byte) (any, error) {
 	in, err := textMembers(body, "taskToken")
 	if err != nil {
 		return nil, err
@@ -83,14 +83,14 @@ func (s *Service) sendTaskHeartbeat(_ context.Context, body []byte) (any, error)
 		return nil, err
 	}
 
-	return s.applyToTask(token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+	return s.applyToTask(ctx, token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Heartbeat(st, token.thread, token.secret)
 	})
 }
 
 // applyToTask applies a completion or heartbeat to a task.
-func (s *Service) applyToTask(token taskToken, apply stimulus) (any, error) {
-	batch, err := s.stimulate(token.execution, apply)
+func (s *Service) applyToTask(ctx context.Context, token taskToken, apply stimulus) (any, error) {
+	batch, err := s.stimulate(ctx, token.execution, apply)
 	if syncErr := syncBatch(batch); syncErr != nil {
 		// Synced even beside an error: the turn may hold the timeout that made this answer late.
 		return nil, errors.Join(err, syncErr)

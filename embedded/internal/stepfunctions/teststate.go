@@ -40,6 +40,7 @@ func (s *Service) testState(ctx context.Context, in *testRequest) (any, error) {
 		Inspect:        t.inspect,
 		Retries:        in.StateConfiguration.retries(),
 		Mock:           in.executionMock(),
+		Life:           ctx,
 	}
 	if in.Context != "" {
 		env.Context = []byte(in.Context)

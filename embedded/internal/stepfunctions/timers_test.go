@@ -68,7 +68,7 @@ func TestTheTimerOfADeletedExecution(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	b.svc.tick(key)
+	b.svc.tick(t.Context(), key)
 
 	if keys, next := b.svc.timers.pop(0, 1); len(keys) > 0 || next != 0 {
 		t.Errorf("the timer of an execution that is no more: %v, %d", keys, next)

@@ -79,7 +79,7 @@ func (s *Service) runWatches(ctx context.Context) error {
 			return nil
 		}
 
-		err := s.watch(task)
+		err := s.watch(ctx, task)
 		// Not scheduled means that the task was over already.
 		if err != nil && !errors.Is(err, execution.ErrNotScheduled) && !errors.Is(err, errNoExecution) {
 			s.retryCall(ctx, q, task, err)
@@ -88,11 +88,11 @@ func (s *Service) runWatches(ctx context.Context) error {
 }
 
 // watch ends a task whose watched execution has ended, and lets any other task wait on.
-func (s *Service) watch(task taskOrder) error {
+func (s *Service) watch(ctx context.Context, task taskOrder) error {
 	var call execution.Call
 	var submitted []byte
 
-	_, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+	_, err := s.stimulate(ctx, task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
 		call, submitted, err = env.Watch(st, task.thread, task.attempt)
 		// No turn: this stimulus only reads.
 		return nil, err
@@ -108,7 +108,7 @@ func (s *Service) watch(task taskOrder) error {
 	if refused := (*wire.Error)(nil); errors.As(err, &refused) {
 		// The execution was deleted with its machine. Or it is an
 		// Express execution, which has no description.
-		return s.storeWatched(task, nil, s.refusal(call, refused))
+		return s.storeWatched(ctx, task, nil, s.refusal(call, refused))
 	}
 
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) watch(task taskOrder) error {
 	st, err := s.watchRunning(key, task)
 	if errors.Is(err, errNoExecution) {
 		// Deleted since it was looked up.
-		return s.storeWatched(task, nil, s.refusal(call, executionDoesNotExist(arn)))
+		return s.storeWatched(ctx, task, nil, s.refusal(call, executionDoesNotExist(arn)))
 	}
 
 	// While the execution runs, the task is in the index. The end of the execution puts the
@@ -133,10 +133,10 @@ func (s *Service) watch(task taskOrder) error {
 	}
 
 	if !succeeded {
-		return s.storeWatched(task, nil, &execution.CallFailure{Name: "States.TaskFailed", Cause: string(description)})
+		return s.storeWatched(ctx, task, nil, &execution.CallFailure{Name: "States.TaskFailed", Cause: string(description)})
 	}
 
-	return s.storeWatched(task, description, nil)
+	return s.storeWatched(ctx, task, description, nil)
 }
 
 // watchRunning returns the state of an execution. If the execution
@@ -155,8 +155,8 @@ func (s *Service) watchRunning(key executionKey, task taskOrder) (*execution.Sta
 	return st, err
 }
 
-func (s *Service) storeWatched(task taskOrder, output []byte, failed *execution.CallFailure) error {
-	batch, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+func (s *Service) storeWatched(ctx context.Context, task taskOrder, output []byte, failed *execution.CallFailure) error {
+	batch, err := s.stimulate(ctx, task.execution, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Watched(st, task.thread, task.attempt, output, failed)
 	})
 

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -44,6 +45,9 @@ type Env struct {
 	// Only machines with a distributed Map need it.
 	NewRun func(state *asl.State) (run uint64, name string, err error)
 
+	// Life ends when no caller waits for the turn any more: the stimulus then fails with its error, if an
+	// expression takes long. Nil means never.
+	Life context.Context
 	// Variables are the variables with which Start begins, as an object; nil for none.
 	Variables []byte
 	// Limit bounds the time of an execution beside the machine's TimeoutSeconds, in seconds; 0

@@ -22,4 +22,8 @@ const (
 const (
 	maxTurnEvents = 1000
 	maxTurnBytes  = 4 << 20
+	maxTurnTime   = time.Second
+	// maxSelection is the time in which a Map has to select the inputs of its iterations in one turn. The
+	// lock of the execution is held for that long.
+	maxSelection = 30 * time.Second
 )

@@ -18,6 +18,7 @@ func (t *turn) query(th *thread, in *Doc) *jsonata.Scope {
 		Variable: func(name string) ([]byte, bool) { return t.variable(th, name) },
 		Now:      t.now,
 		Random:   t.env.Random,
+		Life:     t.env.Life,
 	}
 }
 

@@ -5,16 +5,20 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/jsonata"
 	"ratchet/embedded/internal/stepfunctions/jsonpath"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
 // choose leaves a Choice for the target of the first rule that holds.
 func (t *turn) choose(th *thread, s *asl.State, in *Doc) error {
+	// All rules together are one field.
+	scope, query := t.scope(th, in.JSON), t.query(th, in)
+
 	for i := range s.Choices {
 		rule := &s.Choices[i]
 
-		holds, err := t.holds(th, rule, in)
+		holds, err := t.holds(th, rule, scope, query)
 		if err != nil {
 			return err
 		}
@@ -34,9 +38,9 @@ func (t *turn) choose(th *thread, s *asl.State, in *Doc) error {
 }
 
 // holds reports whether a rule of a Choice holds.
-func (t *turn) holds(th *thread, rule *asl.Rule, in *Doc) (bool, error) {
+func (t *turn) holds(th *thread, rule *asl.Rule, scope *jsonpath.Scope, query *jsonata.Scope) (bool, error) {
 	if rule.Query == nil {
-		holds, err := rule.Condition.Holds(t.scope(th, in.JSON))
+		holds, err := rule.Condition.Holds(scope)
 		if err != nil {
 			return false, t.conditionFailure(th, err)
 		}
@@ -44,7 +48,7 @@ func (t *turn) holds(th *thread, rule *asl.Rule, in *Doc) (bool, error) {
 		return holds, nil
 	}
 
-	v, err := rule.Query.Query.EvaluateTo(rawjson.Bool, t.query(th, in), rule.Query.Field)
+	v, err := rule.Query.Query.EvaluateTo(rawjson.Bool, query, rule.Query.Field)
 	if err != nil {
 		return false, t.queryFailure(th, err)
 	}

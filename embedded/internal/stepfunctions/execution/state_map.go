@@ -3,6 +3,7 @@ package execution
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
@@ -212,6 +213,11 @@ func (i item) document() []byte {
 func (t *turn) selectItem(th *thread, s *asl.State, in *Doc, i item) (*Doc, error) {
 	if s.ItemSelector == nil {
 		return &Doc{JSON: i.document()}, nil
+	}
+
+	// The selectors of a Map's items run in one turn, and each has the time of a field.
+	if time.Since(t.began) > maxSelection {
+		return nil, t.dataFailure(th, "ItemSelector", "The items of the state take longer than %v to select.", maxSelection)
 	}
 
 	// ItemSelector sees the item in the context object before its thread exists.

@@ -26,6 +26,9 @@ type turn struct {
 	err       error      // an error of the engine, not of the workflow
 
 	runsBefore []uint64 // the Map Runs before the stimulus
+
+	began time.Time // by the clock of the process, which no step moves
+	meter jsonpath.Meter
 }
 
 // workItem is a thread that can continue: by entering its state with doc, or by executing
@@ -47,6 +50,8 @@ func (e *Env) turn(s *State) *turn {
 		before: s.Tasks(e.Machine),
 
 		runsBefore: s.runs(),
+		began:      time.Now(),
+		meter:      jsonpath.Meter{Life: e.Life},
 	}
 }
 
@@ -91,9 +96,9 @@ func (t *turn) end() (*Turn, error) {
 func (t *turn) run(next workItem) {
 	th := next.th
 
-	// A turn that has grown too large leaves the thread to the next turn: the thread's
+	// A turn that has grown too large or takes long leaves the thread to the next turn: the thread's
 	// timer is due at once. That works only if the history holds the input.
-	full := len(t.events) >= cmp.Or(t.env.turnEvents, maxTurnEvents) || t.bytes >= maxTurnBytes
+	full := len(t.events) >= cmp.Or(t.env.turnEvents, maxTurnEvents) || t.bytes >= maxTurnBytes || time.Since(t.began) > maxTurnTime
 	if next.enter && full && next.doc != nil && next.doc.Ref.ID != 0 {
 		th.phase, th.input, th.wake = ready, next.doc.Ref, t.now
 		return
@@ -119,6 +124,11 @@ func (t *turn) run(next workItem) {
 // error ends the turn.
 func (t *turn) try(th *thread, part func() error) {
 	err := part()
+	// A value is missing for a reason that says nothing about the workflow.
+	if cut := t.meter.Interrupted(); cut != nil {
+		err = cut
+	}
+
 	var f *failure
 	switch {
 	case err == nil:
@@ -201,7 +211,11 @@ func (t *turn) finish(status Status, name, cause string) {
 
 // scope returns the environment of the thread's expressions.
 func (t *turn) scope(th *thread, input []byte) *jsonpath.Scope {
+	// A field inside of a field counts with the outer one: the context object of an expression may select items.
+	t.meter.Next()
+
 	return &jsonpath.Scope{
+		Meter:    &t.meter,
 		Input:    input,
 		Random:   t.env.Random,
 		Context:  func() []byte { return t.context(th) },

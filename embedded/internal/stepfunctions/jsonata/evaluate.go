@@ -1,11 +1,13 @@
 package jsonata
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"ratchet/embedded/internal/stepfunctions/places"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
@@ -22,8 +24,18 @@ type Scope struct {
 	Now int64
 	// Random is the source of $random, $uuid and $shuffle.
 	Random *rand.Rand
+	// Life ends when no caller waits for the value any more. Nil means never.
+	Life context.Context
 
 	deadline time.Time // of all evaluations; zero before the first
+}
+
+func (s *Scope) life() context.Context {
+	if s.Life == nil {
+		return context.Background()
+	}
+
+	return s.Life
 }
 
 // EvaluationError reports why a field has no value. Text is a sentence about the expression and the field,
@@ -33,10 +45,13 @@ type EvaluationError struct{ Text, Field string }
 func (e *EvaluationError) Error() string { return e.Text }
 
 // Evaluate returns the value of the expression as JSON. field is the place of the expression
-// in its state, as in "Output/result". It fails with an *EvaluationError.
+// in its state, as in "Output/result". It fails with an *EvaluationError, or with an error for which
+// places.Interrupted holds.
 func (e *Expression) Evaluate(s *Scope, field string) ([]byte, error) {
 	value, err := e.run(s)
 	switch {
+	case places.Interrupted(err):
+		return nil, err
 	case errors.Is(err, errUnsupported):
 		return nil, e.failure(field, "returned an unsupported result type.")
 	case err != nil:
@@ -86,8 +101,8 @@ func (e *Expression) run(s *Scope) ([]byte, error) {
 		return nil, err
 	}
 
-	// The wait for a slot is over before the time of the evaluation begins.
-	if err := s.begin(maxQueued); err != nil {
+	// The wait for a place is over before the time of the evaluation begins.
+	if err := s.begin(places.Longest); err != nil {
 		return nil, err
 	}
 
@@ -102,9 +117,9 @@ func (e *Expression) run(s *Scope) ([]byte, error) {
 	// caller, who holds the lock of the execution.
 	done := make(chan result, 1)
 	go func() {
-		defer release()
+		defer running.Free()
 
-		value, err := e.call(bindings, newBudget(deadline))
+		value, err := e.call(bindings, newBudget(s.life(), deadline))
 		done <- result{value, err}
 	}()
 
@@ -115,6 +130,8 @@ func (e *Expression) run(s *Scope) ([]byte, error) {
 	select {
 	case r := <-done:
 		return r.value, r.err
+	case <-s.life().Done():
+		return nil, s.life().Err()
 	case <-late.C:
 		return nil, errTime
 	}

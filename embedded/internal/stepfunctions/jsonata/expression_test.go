@@ -189,7 +189,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	}
 
 	bindings := map[string]any{"sum": library().wrap(func([]any, any) (any, error) { panic("lost") })}
-	if v, err := e.call(bindings, newBudget(time.Now().Add(time.Minute))); err == nil || !strings.Contains(err.Error(), "lost") {
+	if v, err := e.call(bindings, newBudget(t.Context(), time.Now().Add(time.Minute))); err == nil || !strings.Contains(err.Error(), "lost") {
 		t.Errorf("%s %v", v, err)
 	}
 }

@@ -52,8 +52,8 @@ type budget struct {
 	err      error
 }
 
-func newBudget(deadline time.Time) *budget {
-	return &budget{Context: context.Background(), deadline: deadline}
+func newBudget(life context.Context, deadline time.Time) *budget {
+	return &budget{Context: life, deadline: deadline}
 }
 
 // Err returns the error of the limit that the evaluation has reached.
@@ -77,6 +77,11 @@ func (b *budget) Err() error {
 // look compares the time and the heap with their limits. Short evaluations end before the
 // first look.
 func (b *budget) look() {
+	if err := b.Context.Err(); err != nil {
+		b.err = err
+		return
+	}
+
 	if time.Now().After(b.deadline) {
 		b.err = errTime
 		return
@@ -114,7 +119,7 @@ func (b *budget) read() uint64 {
 func (b *budget) collect() {
 	runtime.GC()
 
-	if b.inUse() > maxHeap/2*uint64(max(1, len(places))) {
+	if b.inUse() > maxHeap/2*uint64(max(1, len(running))) {
 		b.err = errMemory
 	}
 

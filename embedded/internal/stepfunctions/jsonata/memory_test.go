@@ -8,7 +8,7 @@ import (
 
 // What other code of the process allocates during an evaluation does not count as its memory.
 func TestOthersMemoryIsNotAnEvaluations(t *testing.T) {
-	b := newBudget(time.Now().Add(time.Minute))
+	b := newBudget(t.Context(), time.Now().Add(time.Minute))
 	b.look()
 
 	var kept [][]byte

@@ -4,15 +4,17 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"ratchet/embedded/internal/stepfunctions/places"
 )
 
 // An evaluation waits for a place, and its time begins when it has one.
 func TestPlaces(t *testing.T) {
 	for range maxRunning {
-		places <- struct{}{}
+		running <- struct{}{}
 	}
 
-	if err := testScope().begin(time.Nanosecond); !errors.Is(err, errBusy) {
+	if err := testScope().begin(time.Nanosecond); !errors.Is(err, places.ErrBusy) {
 		t.Errorf("without a place: %v", err)
 	}
 
@@ -23,7 +25,7 @@ func TestPlaces(t *testing.T) {
 	freed := make(chan time.Time, 1)
 	timer := time.AfterFunc(10*time.Millisecond, func() {
 		freed <- time.Now()
-		release()
+		running.Free()
 	})
 	defer timer.Stop()
 
@@ -36,14 +38,14 @@ func TestPlaces(t *testing.T) {
 	}
 
 	for range maxRunning {
-		release()
+		running.Free()
 	}
 
 	if got := outcome(t, "1"); got != "1" || testScope().begin(time.Nanosecond) != nil {
 		t.Errorf("with a place: %s", got)
 	}
 
-	release()
+	running.Free()
 
 	s = testScope()
 	s.deadline = deadline
@@ -51,5 +53,5 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("the second expression of a field: %v, and until %v instead of %v", err, s.deadline, deadline)
 	}
 
-	release()
+	running.Free()
 }

@@ -3,7 +3,6 @@ package jsonpath
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/rawjson"
@@ -20,6 +19,16 @@ type Scope struct {
 	Variable func(name string) ([]byte, bool)
 	// Random is the source of States.MathRandom and States.UUID.
 	Random *rand.Rand
+	// Meter bounds the work. Nil means one of the scope's own.
+	Meter *Meter
+}
+
+func (s *Scope) meter() *Meter {
+	if s.Meter == nil {
+		s.Meter = &Meter{}
+	}
+
+	return s.Meter
 }
 
 // variable returns the value of a variable, nil if it has none.
@@ -73,9 +82,13 @@ func (e *NotFoundError) Reason() string {
 	return "Missing property in path " + at.String()
 }
 
-// Evaluate returns the value that the path matches, or fails with a *NotFoundError. The result may share
-// memory with the scope's documents.
+// Evaluate returns the value that the path matches, or fails with a *NotFoundError, or with another error if
+// that is too much work. The result may share memory with the scope's documents.
 func (p *Path) Evaluate(s *Scope) ([]byte, error) {
+	m := s.meter()
+	m.enter()
+	defer m.leave()
+
 	document := s.Input
 	switch {
 	case p.variable != "":
@@ -89,31 +102,38 @@ func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 		}
 	}
 
+	// The document has been read to get it.
+	if !m.spend(len(document)) {
+		return nil, m.err
+	}
+
 	if p.many {
 		// Inside a filter $ is the input, even if the path leads into a variable or the context.
-		return p.all(document, s.Input, maxRead)
+		return p.all(m, document, s.Input)
 	}
 
-	if v, ok := follow(document, p.plain); ok && p.merged == nil {
-		return v, nil
-	} else if ok && rawjson.KindOf(v) == rawjson.Object {
-		return pick(v, p.merged), nil
+	v, depth, ok := m.follow(document, p.plain)
+	if ok && p.merged != nil {
+		// Only an object has several members.
+		if ok = rawjson.KindOf(v) == rawjson.Object; ok {
+			v = m.pick(v, p.merged)
+		}
 	}
 
-	return nil, p.notFound(document)
+	switch {
+	case m.err != nil:
+		return nil, m.err
+	case !ok:
+		return nil, p.notFound(depth)
+	}
+
+	return v, nil
 }
 
-// notFound returns the error for a path that matches nothing in the document.
-func (p *Path) notFound(document []byte) error {
+// notFound returns the error for a path whose first steps lead to a value, and the next one does not.
+func (p *Path) notFound(first int) error {
 	// The error names the shortest beginning of the path that matches nothing.
-	depth := 1
-	for depth < len(p.plain) {
-		if _, ok := follow(document, p.plain[:depth]); !ok {
-			break
-		}
-
-		depth++
-	}
+	depth := first + 1
 
 	return &NotFoundError{
 		Path:  p.text,
@@ -122,11 +142,6 @@ func (p *Path) notFound(document []byte) error {
 	}
 }
 
-// maxRead is how many bytes a path that may match several places reads. Each .. and each
-// filter in it can read the document once for every place. Without the limit, a path of 20
-// characters could read a document of 256 KiB for hours.
-const maxRead = 4 << 30
-
 // maxResult bounds the values that a path matches, the arguments of a function, and the text of a
 // template, in bytes. It is much larger than the largest document, because a document may get only
 // a small part of such a value.
@@ -134,43 +149,41 @@ const maxResult = 16 << 20
 
 // search is one evaluation of a path that may match several places.
 type search struct {
+	*Meter
+
 	root []byte // what $ means inside filters
-	left int64  // bytes that it may still read
 }
 
-// all returns an array of the values that the path matches in a document. most bounds the bytes that it reads.
-func (p *Path) all(document, root []byte, most int64) ([]byte, error) {
-	r := &search{root: root, left: most}
+// all returns an array of the values that the path matches in a document.
+func (p *Path) all(m *Meter, document, root []byte) ([]byte, error) {
+	r := &search{m, root}
 
 	out := []byte{'['}
 	r.match(document, p.steps, func(v []byte) {
-		if len(out) > maxResult {
-			// A negative number ends the search.
-			r.left = -1
-			return
-		}
-
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 
-		out = append(out, v...)
+		// The error ends the search.
+		if out = append(out, v...); len(out) > maxResult && m.err == nil {
+			m.err = errMatched
+		}
 	})
 
-	if r.left < 0 {
-		return nil, fmt.Errorf("the path %s reads or matches too much of its document", p.text)
+	if m.make(len(out)); m.err != nil {
+		return nil, fmt.Errorf("the path %s: %w", p.text, m.err)
 	}
 
 	return append(out, ']'), nil
 }
 
-// read counts that a value is read that number of times. The 128 bytes stand for the time
-// that reading even an empty value takes.
-func (r *search) read(v []byte, times int) { r.left -= int64(len(v)+128) * int64(times) }
+// follow returns the one place to which plain steps lead, and how many of them lead somewhere.
+func (m *Meter) follow(v []byte, steps []rawjson.Step) (_ []byte, depth int, ok bool) {
+	for i, step := range steps {
+		if !m.spend(len(v)) {
+			return nil, i, false
+		}
 
-// follow returns the one place to which plain steps lead.
-func follow(v []byte, steps []rawjson.Step) (_ []byte, ok bool) {
-	for _, step := range steps {
 		if step.IsIndex {
 			v, ok = rawjson.Element(v, step.Index)
 		} else {
@@ -178,17 +191,17 @@ func follow(v []byte, steps []rawjson.Step) (_ []byte, ok bool) {
 		}
 
 		if !ok {
-			return nil, false
+			return nil, i, false
 		}
 	}
 
 	// An empty text is a document that does not exist, as $$ without a context.
-	return v, len(v) > 0
+	return v, len(steps), len(v) > 0
 }
 
 // match calls found for every place under v to which the steps lead, as long as the search may read.
 func (r *search) match(v []byte, steps []step, found func([]byte)) {
-	if r.read(v, 1); r.left < 0 {
+	if !r.spend(len(v)) {
 		return
 	}
 
@@ -198,42 +211,40 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 	}
 
 	s, rest := &steps[0], steps[1:]
-	// Each name and each index walks through the value once.
-	r.read(v, len(s.names)+len(s.indexes))
 
 	switch s.kind {
 	case stepMembers:
 		// Several names at the end of a path make an object, as in Jayway JsonPath 2.
 		if len(s.names) > 1 && len(rest) == 0 {
 			if rawjson.KindOf(v) == rawjson.Object {
-				found(pick(v, s.names))
+				found(r.pick(v, s.names))
 			}
 
 			return
 		}
 
 		for _, name := range s.names {
-			if m, ok := rawjson.Member(v, name); ok {
+			if m, ok := rawjson.Member(v, name); r.spend(len(v)) && ok {
 				r.match(m, rest, found)
 			}
 		}
 	case stepIndexes:
 		for _, index := range s.indexes {
-			if e, ok := rawjson.Element(v, index); ok {
+			if e, ok := rawjson.Element(v, index); r.spend(len(v)) && ok {
 				r.match(e, rest, found)
 			}
 		}
 	case stepSlice:
 		s.slice(v, func(e []byte) { r.match(e, rest, found) })
 	case stepAll:
-		for c := rawjson.Walk(rawjson.Distinct(v)); c.Next(); {
+		for c := rawjson.Walk(rawjson.Distinct(v)); r.err == nil && c.Next(); {
 			r.match(c.Value, rest, found)
 		}
 	case stepDescend:
 		// The place itself first: descent includes it.
 		r.match(v, rest, found)
 
-		for c := rawjson.Walk(rawjson.Distinct(v)); c.Next(); {
+		for c := rawjson.Walk(rawjson.Distinct(v)); r.err == nil && c.Next(); {
 			r.match(c.Value, steps, found)
 		}
 	case stepFilter:
@@ -246,7 +257,7 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 			return
 		}
 
-		for c := rawjson.Walk(v); c.Next(); {
+		for c := rawjson.Walk(v); r.err == nil && c.Next(); {
 			if s.filter.holds(c.Value, r) {
 				r.match(c.Value, rest, found)
 			}
@@ -255,19 +266,27 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 }
 
 // pick returns an object with those of the members that the object v has.
-func pick(v []byte, names []string) []byte {
+func (m *Meter) pick(v []byte, names []string) []byte {
 	out := []byte{'{'}
-	for i, name := range names {
-		m, ok := rawjson.Member(v, name)
-		// A name that stands twice is one member.
-		if !ok || slices.Contains(names[:i], name) {
+	// A name that stands twice is one member.
+	seen := make(map[string]bool, len(names))
+
+	for _, name := range names {
+		value, ok := rawjson.Member(v, name)
+		if !m.spend(len(v)) {
+			return nil
+		}
+
+		if !ok || seen[name] {
 			continue
 		}
+
+		seen[name] = true
 
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(rawjson.AppendText(out, name), ':'), m...)
+		out = append(append(rawjson.AppendText(out, name), ':'), value...)
 	}
 
 	return append(out, '}')

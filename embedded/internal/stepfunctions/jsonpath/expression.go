@@ -58,8 +58,13 @@ func CompileExpression(text string) (*Expression, error) {
 }
 
 // Evaluate returns the value of the expression. It fails with a *NotFoundError for a path
-// that matches nothing, and with an *IntrinsicError for a function that failed.
+// that matches nothing, with an *IntrinsicError for a function that failed, and with another error if that is
+// too much work.
 func (e *Expression) Evaluate(s *Scope) ([]byte, error) {
+	m := s.meter()
+	m.enter()
+	defer m.leave()
+
 	switch {
 	case e.path != nil:
 		return e.path.Evaluate(s)
@@ -85,7 +90,11 @@ func (e *Expression) Evaluate(s *Scope) ([]byte, error) {
 	}
 
 	out, err := e.call.function.run(s, e.call, values)
-	if err != nil {
+
+	switch {
+	case !m.make(len(out)):
+		return nil, m.err
+	case err != nil:
 		return nil, &IntrinsicError{Call: e.call.text, Reason: err.Error()}
 	}
 

@@ -62,6 +62,12 @@ func (c exists) holds(v []byte, r *search) bool {
 func (c compare) holds(v []byte, r *search) bool {
 	left, okLeft := c.left.value(v, r)
 	right, okRight := c.right.value(v, r)
+
+	// Literals cost time, too. An error ends the search, whatever this candidate is.
+	if !r.spend(len(left) + len(right)) {
+		return false
+	}
+
 	if !okLeft || !okRight {
 		// Two paths that match nothing are neither equal nor unequal.
 		return c.operator == "!=" && okLeft != okRight
@@ -73,13 +79,7 @@ func (c compare) holds(v []byte, r *search) bool {
 	case "!=":
 		return !rawjson.Equal(left, right)
 	case "in":
-		for e := rawjson.Walk(right); e.Next(); {
-			if rawjson.Equal(left, e.Value) {
-				return true
-			}
-		}
-
-		return false
+		return r.contains(right, left)
 	}
 
 	kind := rawjson.KindOf(left)
@@ -120,10 +120,6 @@ func (o operand) value(v []byte, r *search) ([]byte, bool) {
 
 	if o.root {
 		v = r.root
-	}
-
-	if !o.path.many {
-		return follow(v, o.path.plain)
 	}
 
 	var first []byte

@@ -22,22 +22,26 @@ func list(values [][]byte) []byte {
 	return append(out, ']')
 }
 
+var errNoArray = errors.New("the first argument must be an array")
+
 // elements returns the elements of an array argument.
-func elements(v []byte) ([][]byte, error) {
+func elements(s *Scope, v []byte) ([][]byte, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
-		return nil, errors.New("the first argument must be an array")
+		return nil, errNoArray
 	}
 
+	const size = 48 // bytes of a slice, and of the room that append leaves
+
 	var out [][]byte
-	for c := rawjson.Walk(v); c.Next(); {
+	for c := rawjson.Walk(v); s.Meter.make(size) && c.Next(); {
 		out = append(out, c.Value)
 	}
 
 	return out, nil
 }
 
-func arrayPartition(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
-	items, err := elements(a[0])
+func arrayPartition(s *Scope, _ *call, a [][]byte) ([]byte, error) {
+	items, err := elements(s, a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +58,21 @@ func arrayPartition(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 			n = int(size)
 		}
 
+		const size = 64 // bytes of a part without its elements
+		if !s.Meter.make(size) {
+			break
+		}
+
 		parts, items = append(parts, list(items[:n])), items[n:]
 	}
 
 	return list(parts), nil
 }
 
-func contains(items [][]byte, v []byte) bool {
-	for _, item := range items {
-		if rawjson.Equal(item, v) {
+// contains reports whether an array has an element that equals v.
+func (m *Meter) contains(array, v []byte) bool {
+	for c := rawjson.Walk(array); c.Next() && m.spend(len(c.Value)+len(v)); {
+		if rawjson.Equal(c.Value, v) {
 			return true
 		}
 	}
@@ -70,9 +80,12 @@ func contains(items [][]byte, v []byte) bool {
 	return false
 }
 
-func arrayContains(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
-	items, err := elements(a[0])
-	return strconv.AppendBool(nil, contains(items, a[1])), err
+func arrayContains(s *Scope, _ *call, a [][]byte) ([]byte, error) {
+	if rawjson.KindOf(a[0]) != rawjson.Array {
+		return nil, errNoArray
+	}
+
+	return strconv.AppendBool(nil, s.Meter.contains(a[0], a[1])), nil
 }
 
 func arrayRange(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
@@ -110,8 +123,8 @@ func arrayRange(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-func arrayGetItem(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
-	items, err := elements(a[0])
+func arrayGetItem(s *Scope, _ *call, a [][]byte) ([]byte, error) {
+	items, err := elements(s, a[0])
 	if err != nil {
 		return nil, err
 	}
@@ -129,20 +142,29 @@ func arrayGetItem(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 }
 
 func arrayLength(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
-	items, err := elements(a[0])
-	return strconv.AppendInt(nil, int64(len(items)), 10), err
+	if rawjson.KindOf(a[0]) != rawjson.Array {
+		return nil, errNoArray
+	}
+
+	return strconv.AppendInt(nil, int64(rawjson.Len(a[0])), 10), nil
 }
 
-func arrayUnique(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
-	items, err := elements(a[0])
+func arrayUnique(s *Scope, _ *call, a [][]byte) ([]byte, error) {
+	items, err := elements(s, a[0])
 	if err != nil {
 		return nil, err
 	}
 
 	var unique [][]byte
 
+	const size = 96 // bytes of an entry of the map
+
 	seen := map[string]bool{}
 	for _, item := range items {
+		if !s.Meter.make(size + len(item)) {
+			break
+		}
+
 		// One pass with canonical texts instead of a comparison of each pair.
 		if same := string(rawjson.AppendCanonical(nil, item)); !seen[same] {
 			seen[same] = true

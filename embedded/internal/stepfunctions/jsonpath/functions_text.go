@@ -17,7 +17,7 @@ import (
 
 // format replaces each {} with the next argument. \{, \}, \' and \\
 // stand for the character after the backslash.
-func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
+func format(s *Scope, c *call, args [][]byte) ([]byte, error) {
 	// A literal is read with its backslashes; any other value is data.
 	template := c.args[0].raw
 	if c.args[0].literal == nil {
@@ -42,7 +42,7 @@ func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 				return nil, errors.New("there are more {} than arguments")
 			}
 
-			writeFormatted(&out, args[next])
+			s.Meter.writeFormatted(&out, args[next])
 
 			next++
 		case b == '{' || b == '}':
@@ -63,7 +63,12 @@ func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 // Java writes a map.
 // Source: LocalStack's recordings of AWS (intrinsic_functions/test_generic.py, test_format_2 and
 // test_context_json_path).
-func writeFormatted(out *strings.Builder, value []byte) {
+func (m *Meter) writeFormatted(out *strings.Builder, value []byte) {
+	// Each level of an object reads all that is below it.
+	if !m.spend(len(value)) {
+		return
+	}
+
 	if s, ok := rawjson.Text(value); ok {
 		out.WriteString(s)
 		return
@@ -78,7 +83,7 @@ func writeFormatted(out *strings.Builder, value []byte) {
 	for c := rawjson.Walk(rawjson.Distinct(value)); c.Next(); separator = ", " {
 		name, _ := rawjson.Text(c.Key)
 		out.WriteString(separator + name + "=")
-		writeFormatted(out, c.Value)
+		m.writeFormatted(out, c.Value)
 	}
 
 	// Without members, no separator has opened the map.
@@ -166,7 +171,7 @@ func hash(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 }
 
 // stringSplit splits at every character of the second argument and drops empty parts.
-func stringSplit(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
+func stringSplit(scope *Scope, _ *call, a [][]byte) ([]byte, error) {
 	s, err := text(a[0], "first argument")
 	if err != nil {
 		return nil, err
@@ -177,9 +182,19 @@ func stringSplit(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 		return nil, err
 	}
 
+	separates := map[rune]bool{}
+	for _, r := range separators {
+		separates[r] = true
+	}
+
+	const size = 64 // bytes of a part without its text
+
 	var parts [][]byte
-	isSeparator := func(r rune) bool { return strings.ContainsRune(separators, r) }
-	for _, part := range strings.FieldsFunc(s, isSeparator) {
+	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return separates[r] }) {
+		if !scope.Meter.make(size + len(part)) {
+			break
+		}
+
 		parts = append(parts, rawjson.AppendText(nil, part))
 	}
 

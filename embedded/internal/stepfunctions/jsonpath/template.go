@@ -126,6 +126,10 @@ func (t *Template) Evaluate(s *Scope) ([]byte, error) {
 		return t.literal, nil
 	}
 
+	m := s.meter()
+	m.enter()
+	defer m.leave()
+
 	return t.append(nil, s)
 }
 

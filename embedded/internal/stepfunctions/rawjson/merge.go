@@ -12,9 +12,11 @@ func Merge(a, b []byte) []byte {
 		out = append(append(append(out, key...), ':'), value...)
 	}
 
+	replaced := members(b)
+
 	for c := Walk(a); c.Next(); {
 		name, _ := Text(c.Key)
-		if _, over := Member(b, name); !over {
+		if _, over := replaced[name]; !over {
 			add(c.Key, c.Value)
 		}
 	}
