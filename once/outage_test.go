@@ -284,6 +284,8 @@ func TestTheMessageOfAFailureIsShortened(t *testing.T) {
 		must(t, take(t, w.Claims, "k").Fail(t.Context(), &once.Failure{Code: "Closed", Message: message}))
 
 		_, err := w.Claim(t.Context(), "k", payload)
+		message = strings.ToValidUTF8(message, "?")
+
 		var f *once.Failure
 		if !errors.As(err, &f) || f.Code != "Closed" || !strings.HasPrefix(message, f.Message) || f.Message == "" || len(f.Message) < min(len(message), 1024)-1 || name == "as long as may" && f.Message != message {
 			t.Errorf("%s: %v", name, err)
