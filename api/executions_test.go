@@ -24,12 +24,18 @@ const unplacedMachine = `{"StartAt":"Which","States":{
 	"Wait":{"Type":"Wait","Seconds":2592000,"End":true},
 	"Accept":{"Type":"Fail","Error":"Order.Invalid","Cause":"the total is wrong"}}}`
 
-// withExecutions serves the routes of executions, of a state machine that places no order. It returns a
-// function that starts an execution and waits until it has failed, unless it waits.
 func withExecutions(t *testing.T, change func(*api.Config)) (*apiServer, func(name, order string)) {
 	t.Helper()
-
 	s := newAPIServer(t, change)
+
+	return s, s.serveExecutions()
+}
+
+// serveExecutions serves the routes of executions, of a state machine that places no order. It returns a
+// function that starts an execution and waits until it has failed, unless it waits.
+func (s *apiServer) serveExecutions() (start func(name, order string)) {
+	t := s.t
+	t.Helper()
 	embeddedtest.Run(t, s.engine)
 
 	m, err := s.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
@@ -52,7 +58,7 @@ func withExecutions(t *testing.T, change func(*api.Config)) (*apiServer, func(na
 		t.Fatal(err)
 	}
 
-	return s, func(name, order string) {
+	return func(name, order string) {
 		t.Helper()
 
 		x, err := s.sfn.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Name: &name, Input: aws.String(fmt.Sprintf(`{"orderId":%q}`, order))})

@@ -14,7 +14,9 @@ import (
 	"ratchet/activities/tasktoken"
 	"ratchet/api"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/shipping"
 	"ratchet/streams"
+	"ratchet/transitions"
 )
 
 // repeated is a row about an operation that changes something.
@@ -303,6 +305,9 @@ var repeats = []repeated{
 		other: `{"error":"x"}`, code: keyTaken,
 	},
 	{operation: "replay-order", path: "/v1/orders/o-1/replay", body: `{"handler":"notify"}`, keyed: true, setup: placed, status: 200, other: `{}`, code: keyTaken},
+	{operation: "book-shipment-again", path: "/v1/orders/o-1/shipment/book-again", body: `{"reason":"r"}`, keyed: true, setup: canceledShipment, status: 200, other: `{"reason":"s"}`, code: keyTaken},
+	{operation: "redrive-execution", path: "/v1/orders/o-1/execution/redrive", keyed: true, setup: failedExecution, status: 200},
+	{operation: "repair-execution", path: "/v1/orders/o-1/execution/repair", body: `{}`, keyed: true, setup: failedExecution, status: 200, other: `{"successor":true}`, code: keyTaken},
 	{operation: "redrive-dead-letter", path: "/v1/dead-letters/notify/$/redrive", keyed: true, setup: deadLetter, status: 200},
 }
 
@@ -314,6 +319,28 @@ func parkedTask(s *apiServer) string {
 
 	return ""
 }
+
+// canceledShipment serves a carrier that books once.
+func canceledShipment(s *apiServer) string {
+	booked := false
+	s.cfg.BookAgain = func(context.Context, transitions.OrderID) (string, error) {
+		if booked {
+			return "", shipping.ErrNotCanceled
+		}
+		booked = true
+
+		return "T-2", nil
+	}
+
+	var err error
+	if s.handler, err = api.New(s.cfg); err != nil {
+		s.t.Fatal(err)
+	}
+
+	return ""
+}
+
+func failedExecution(s *apiServer) string { s.serveExecutions()("o-1", "o-1"); return "" }
 
 func deadLetter(s *apiServer) string {
 	placed(s)
