@@ -30,9 +30,7 @@ func (w *testEnv) deadRows() (rows []dynamo.Item) {
 			w.Fatal(err)
 		}
 
-		for i := range page.Items {
-			rows = append(rows, page.Items[i])
-		}
+		rows = append(rows, page.Items...)
 	}
 
 	return rows
