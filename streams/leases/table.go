@@ -231,15 +231,23 @@ func (t *Table) MarkParentDone(ctx context.Context, l Lease, handled bool) error
 
 // DeleteRow deletes a row.
 func (t *Table) DeleteRow(ctx context.Context, row string) error {
-	return t.DeleteLease(ctx, Lease{Shard: row})
+	_, err := t.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.Table, Key: Key(t.Stream, row)})
+
+	return err
 }
 
-// DeleteLease deletes the row of a lease.
+// DeleteLease deletes the row of a lease unless another holder has begun since it was read.
 func (t *Table) DeleteLease(ctx context.Context, l Lease) error {
 	_, err := t.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &t.Table,
-		Key:       Key(t.Stream, l.Shard),
+		TableName:                 &t.Table,
+		Key:                       Key(t.Stream, l.Shard),
+		ConditionExpression:       aws.String("attribute_not_exists(#epoch) OR #epoch = :epoch"),
+		ExpressionAttributeNames:  map[string]string{"#epoch": leaseEpoch},
+		ExpressionAttributeValues: dynamo.Item{":epoch": dynamo.N(l.Epoch)},
 	})
+	if _, changed := dynamo.FailedCondition(err); changed {
+		return nil
+	}
 
 	return err
 }

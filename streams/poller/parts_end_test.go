@@ -30,9 +30,7 @@ func (w *testEnv) deadRows() (rows []dynamo.Item) {
 			w.Fatal(err)
 		}
 
-		for i := range page.Items {
-			rows = append(rows, page.Items[i])
-		}
+		rows = append(rows, page.Items...)
 	}
 
 	return rows
@@ -143,24 +141,27 @@ func TestEveryPartHasAnOwnerAndAnEnd(t *testing.T) {
 	}
 }
 
-// TestPartsOutlastAWait: the queue's worker moves the end of rows and parts.
+// TestPartsOutlastAWait: the queue's worker moves the end of rows and parts when it is near.
 func TestPartsOutlastAWait(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
-		forAges := func(c *Config) { c.Retry = streams.Retry{Attempts: -1} }
-		p := w.start(w.config(alwaysFails, defaultTimes, forAges))
+		p := w.start(w.config(alwaysFails, patient))
 		w.writeLarge("o-0", 1)
 		w.write("o-1", 1)
-		sleepUntil(t, time.Minute, func() bool { return len(w.waitingRows()) == 2 })
-		w.stopped(p)
+		w.until("they wait", func() bool { return len(w.waitingRows()) == 2 && w.lagOf(p) == 0 })
 
-		began := time.Now()
-		time.Sleep(8 * 24 * time.Hour)
+		for _, row := range w.deadRows() {
+			key := store.RowKey(dynamo.Text(row, store.Source), dynamo.Text(row, store.ID))
+			soon := dynamo.NewUpdate(deadTable, key).SetValue(store.Expiry, dynamo.Seconds(time.Now().Add(time.Hour)))
 
-		p = w.start(w.config(alwaysFails, defaultTimes, forAges))
-		sleepUntil(t, time.Minute, func() bool {
+			if _, _, err := store.Apply(t.Context(), w.db, soon); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		w.until("the ends are moved", func() bool {
 			rows := w.waitingRows()
-			return rows[0].Ends.Sub(began) > 20*24*time.Hour && rows[1].Ends.Equal(rows[0].Ends)
+			return time.Until(rows[0].Ends) > 13*24*time.Hour && time.Until(rows[1].Ends) > 13*24*time.Hour
 		})
 		w.stopped(p)
 

@@ -160,7 +160,7 @@ func (s *simulation) startWorker(name int) *simWorker {
 	transport, throughTransport := s.intercept()
 	transport.Before(func(c *embeddedtest.Call) error { return s.fate(w, name, c) })
 	clock := skewedClock{sim: s, offset: s.clockOf(name)}
-	transport.Around(s.late(name, clock.around))
+	transport.Around(s.late(name, clock.around)) //nolint:bodyclose // the client closes it
 	handle := func(ctx context.Context, r streams.Record) error {
 		id, version := keyAndVersion(r)
 		if s.isPoison(id, version) {

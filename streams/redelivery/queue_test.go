@@ -134,3 +134,36 @@ func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestARowThatIsAddedDuringTheLastLookIsDelivered: the item's step has found no row, and before the item is
+// forgotten another one is stored.
+func TestARowThatIsAddedDuringTheLastLookIsDelivered(t *testing.T) {
+	queues, _ := testQueues(t)
+	q := &Queue{queues: queues, h: &queues.cfg.Handlers[0], wake: make(chan struct{}, 1), items: map[store.ItemHash]*queuedItem{}}
+	hash := store.HashOf("o")
+
+	add := func() *queuedItem {
+		item := &queuedItem{queue: q, hash: hash, due: time.Now()}
+		if !q.addItem(item) {
+			t.Fatal("there is no room")
+		}
+
+		return item
+	}
+	item := add()
+	q.byDue.Pop() // its step runs
+	add()
+	q.forget(item)
+
+	if !q.knows(hash) || len(q.byDue) != 1 {
+		t.Errorf("known: %t, %d items due", q.knows(hash), len(q.byDue))
+	}
+
+	q.byDue.Pop()
+	item.noted = false
+	q.forget(item)
+
+	if q.knows(hash) || len(q.byDue) != 0 {
+		t.Errorf("after the last look: known %t, %d items due", q.knows(hash), len(q.byDue))
+	}
+}

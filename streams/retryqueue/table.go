@@ -111,6 +111,7 @@ func (t *Table) park(ctx context.Context, handler string, row Row, packed []byte
 	// later finds it.
 	update := dynamo.NewUpdate(t.Table, store.RowKey(t.Source(handler), row.id)).
 		IfEquals(rowToken, dynamo.S(stored.Token)).
+		IfEquals(rowEpoch, dynamo.N(stored.Epoch)).
 		IfAbsent(rowDone).
 		SetValue(rowEpoch, dynamo.N(row.Epoch))
 	if row.Unsure {

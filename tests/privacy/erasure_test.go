@@ -41,15 +41,18 @@ type ended struct {
 func start(t *testing.T) *ended { return startIn(t, "") }
 
 // startIn is start with the engine's data in dir, "" for a new directory.
-func startIn(t *testing.T, dir string) *ended {
+func startIn(t *testing.T, dir string) *ended { return startWith(t, dir, func(*ended) {}) }
+
+// startWith is startIn with something done before the order is placed, and with more handlers.
+func startWith(t *testing.T, dir string, before func(*ended), more ...streams.Handler) *ended {
 	e := &ended{t: t}
 
 	seen := make(chan streams.Record, 1000)
 	handlers := func(*server.Backend) []streams.Handler {
-		return []streams.Handler{{Name: "breaks", Handle: func(_ context.Context, r streams.Record) error {
+		return append(more, streams.Handler{Name: "breaks", Handle: func(_ context.Context, r streams.Record) error {
 			seen <- r
 			return streams.Permanent(errors.New("cannot reach " + person + "-handler"))
-		}}}
+		}})
 	}
 
 	e.Env = ratchettest.Start(t, ratchettest.Config{
@@ -57,6 +60,7 @@ func startIn(t *testing.T, dir string) *ended {
 		Patience: 10 * time.Minute,
 	})
 	e.SetStock("mug", 10)
+	before(e)
 	e.carry()
 
 	for range len(seen) {
