@@ -189,6 +189,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
 	go test ./embedded -count=1 -run Linear -timeout 2h -v -args -rounds $(ROUNDS)
 	go test ./embedded -count=1 -run Bombs -timeout 2h -v -args -bombs $(BOMBS)
+	go test ./server -count=1 -run HalfBodies -timeout 1h -v -args -halves 3000
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
