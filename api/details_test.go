@@ -15,6 +15,7 @@ func TestARefusalNamesTheRule(t *testing.T) {
 	bearer := s.key("acme", auth.Admin)
 
 	long := strings.Repeat("x", 600)
+
 	lines := make([]string, 98)
 	for i := range lines {
 		lines[i] = fmt.Sprintf(`{"sku":"s%d","quantity":1,"price":1}`, i)

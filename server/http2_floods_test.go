@@ -24,7 +24,7 @@ const (
 
 // frame returns a frame of HTTP/2.
 func frame(kind, flags byte, stream uint32, payload string) string {
-	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind)) //nolint:gosec // short
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
 	head = append(head, flags)
 
 	return string(binary.BigEndian.AppendUint32(head, stream)) + payload
@@ -112,7 +112,7 @@ func floodOver(t *testing.T, address string, next func(n uint32) string) {
 
 	const frames, patience = 10_000, 5 * time.Second
 
-	d := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}} //nolint:gosec // only floods
+	d := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
 
 	conn, err := d.DialContext(t.Context(), "tcp", address)
 	if err != nil {

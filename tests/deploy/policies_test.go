@@ -148,7 +148,9 @@ func TestAlarmsHaveRunbooks(t *testing.T) {
 				MetricStat     struct {
 					Stat   string
 					Period float64
-					Metric struct{ Dimensions []struct{ Name, Value string } }
+					Metric struct {
+						Dimensions []struct{ Name, Value string }
+					}
 				}
 			}
 		}](t, properties)
