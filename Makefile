@@ -117,6 +117,12 @@ conformance-long: ## compare CALLS generated calls (default 2 million) from SEED
 	@mkdir -p $(dir $(RESUME))
 	go test -tags conformance -count=1 -timeout 24h -v ./tests/conformance -run TestGenerated -rapid.seed=$(SEED) -args -calls $(CALLS) -resume $(RESUME)
 
+.PHONY: browser
+browser: ## show pages of other origins to Chromium: they get nothing from any listener (Debian; installs chromium-headless-shell)
+	@command -v chromium-headless-shell >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell; } || \
+	  { echo "make browser: chromium-headless-shell is missing and cannot be installed; NOTHING was tried" >&2; exit 1; }
+	go test -tags browser -count=1 -v ./tests/browser
+
 .PHONY: sdks
 sdks: ## try `ratchet dev` as a DynamoDB with the AWS CLI, boto3 and the AWS SDK for JavaScript (needs Python 3, Node and their registries)
 	go test -tags sdks -count=1 ./tests/sdks
@@ -183,6 +189,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
 	go test ./embedded -count=1 -run Linear -timeout 2h -v -args -rounds $(ROUNDS)
 	go test ./embedded -count=1 -run Bombs -timeout 2h -v -args -bombs $(BOMBS)
+	go test ./server -count=1 -run HalfBodies -timeout 1h -v -args -halves 3000
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)

@@ -107,10 +107,16 @@ func (addressFields) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Sche
 		Type:                 huma.TypeObject,
 		MinProperties:        &least,
 		MaxProperties:        &most,
-		AdditionalProperties: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
+		AdditionalProperties: withMessages(&huma.Schema{Type: huma.TypeString, MaxLength: &longest}),
 		Extensions:           map[string]any{"propertyNames": map[string]any{"pattern": "^[A-Za-z0-9_.-]{1,64}$"}},
 		Description:          "Fields that the caller names, each up to 512 bytes of text, together up to 4 KB.",
 	}
+}
+
+// withMessages prepares the texts of a schema of values whose names the caller chooses; the library leaves these out.
+func withMessages(s *huma.Schema) *huma.Schema {
+	s.PrecomputeMessages()
+	return s
 }
 
 // metadataMembers are the members of an order's metadata.
@@ -123,7 +129,7 @@ func (metadataMembers) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Sc
 	return &huma.Schema{
 		Type:                 huma.TypeObject,
 		MaxProperties:        &most,
-		AdditionalProperties: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
+		AdditionalProperties: withMessages(&huma.Schema{Type: huma.TypeString, MaxLength: &longest}),
 		Extensions:           map[string]any{"propertyNames": map[string]any{"pattern": "^[A-Za-z0-9_.-]{1,40}$"}},
 		Description:          "Members that the caller names, each up to 200 bytes of text, together up to 2 KB. They never change.",
 	}

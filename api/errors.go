@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/aws/smithy-go"
 
@@ -161,7 +162,11 @@ func (d domainError) problem(err error, members map[string]bool) *problem {
 	p := newProblem(d.status, d.code, d.detail)
 	if p.Detail == "" {
 		p.Detail = err.Error()
-		p.addFieldOf(d.err, members)
+		// What stands before the kind says what was done, with ids as they are stored: with their tenants.
+		if _, rule, found := strings.Cut(p.Detail, d.err.Error()+": "); found {
+			p.Detail = rule
+			p.addFieldOf(rule, members)
+		}
 	}
 
 	if d.status == http.StatusServiceUnavailable {

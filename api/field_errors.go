@@ -14,19 +14,16 @@ var fieldErrorPrefix = regexp.MustCompile(`^([A-Za-z]+)((?:\[[0-9]+\])?(?:\.[A-Z
 // wireNames are the members of the API that have other names in the domain packages.
 var wireNames = map[string]string{"until": "expiresAt"}
 
-// addFieldOf adds the field that the problem's detail names, if it is a member of the
-// body. The detail is the text of an error that wraps kind.
-func (p *problem) addFieldOf(kind error, members map[string]bool) {
-	_, text, found := strings.Cut(p.Detail, kind.Error()+": ")
+// addFieldOf adds the field that the text of an error names, if it is a member of the body.
+func (p *problem) addFieldOf(text string, members map[string]bool) {
 	parts := fieldErrorPrefix.FindStringSubmatch(text)
-
-	if !found || parts == nil {
+	if parts == nil {
 		return
 	}
 
 	name := parts[1]
 	if wireName := wireNames[name]; wireName != "" {
-		p.Detail = strings.Replace(p.Detail, ": "+name, ": "+wireName, 1)
+		p.Detail = wireName + strings.TrimPrefix(p.Detail, name)
 		name = wireName
 	}
 

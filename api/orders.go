@@ -125,7 +125,7 @@ func (s *service) definition() *workflow.Definition {
 
 // newOrder is an order to place.
 type newOrder struct {
-	Items []newLine `json:"items,omitempty" maxItems:"1000"`
+	Items []newLine `json:"items,omitempty" maxItems:"1000" doc:"At most 97 different SKUs."`
 	// Total is required if the definition has one: see describeContent.
 	Total *newMoney `json:"total,omitempty" doc:"What the customer pays."`
 	// transitions.NewOrder has the same pattern.

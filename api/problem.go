@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,6 +93,8 @@ func (p *problem) retryAfter(seconds int) *problem {
 
 // withField adds a field that breaks a rule.
 func (p *problem) withField(in, pointer, detail string) *problem {
+	// Some rule is broken, whatever the library says about it.
+	detail = cmp.Or(detail, "breaks a rule of its schema")
 	p.Fields = append(p.Fields, fieldProblem{In: in, Pointer: pointer, Detail: detail})
 	return p
 }

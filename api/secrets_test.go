@@ -65,8 +65,8 @@ func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 	for range 3 {
 		ask("POST", "/v1/claims/k/complete", fmt.Sprintf(`{"ticket":%q,"result":%q}`, canary(false), canary(false)))
 	}
-	ask("POST", "/v1/orders/o-1/notes", fmt.Sprintf(`{"by":"x","text":%q}`, canary(true)), "Idempotency-Key", "k-1")
-	ask("PUT", "/v1/orders/o-1/addresses/shipping", fmt.Sprintf(`{"street":%q}`, canary(true)), "Idempotency-Key", "k-2")
+	ask("POST", "/v1/orders/o-1/notes", fmt.Sprintf(`{"by":"x","text":%q}`, canary(true)), "Idempotency-Key", canary(false))
+	ask("PUT", "/v1/orders/o-1/addresses/shipping", fmt.Sprintf(`{"street":%q}`, canary(true)), "Idempotency-Key", canary(false))
 	ticket := ask("POST", "/v1/claims/mine", "{}").field("ticket")
 	a := s.callback("evt-1", `{"type":"`+canary(false)+`"}`, nil)
 	answers.WriteString(a.text)

@@ -101,9 +101,9 @@ func TestEveryVerdictIsLogged(t *testing.T) {
 		if level == slog.LevelDebug {
 			want = []line{
 				{Order: "o-1", Event: "place", Transition: 1, Verdict: "Applied"},
-				{Order: "o-1", Kind: "add_items", Edit: "e", Verdict: "Applied"},
+				{Order: "o-1", Kind: "add_items", Edit: transitions.RequestID("e").LogValue().String(), Verdict: "Applied"},
 				{Order: "o-1", Event: "pay", Transition: 2, Verdict: "Applied"},
-				{Order: "o-1", Event: "pay", Request: "k", Verdict: "WrongState"},
+				{Order: "o-1", Event: "pay", Request: transitions.RequestID("k").LogValue().String(), Verdict: "WrongState"},
 			}
 		}
 

@@ -1,7 +1,9 @@
 package transitions
 
 import (
+	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -33,6 +35,17 @@ const maxTransitionID TransitionID = 1<<53 - 1
 // RequestID is the idempotency key of one request, like the Idempotency-Key header: 1 to
 // 255 printable ASCII characters. A request without a TransitionID needs one.
 type RequestID string
+
+// LogValue keeps loggers from printing the id, which may be a secret of its caller: it is a digest that stays the same.
+func (id RequestID) LogValue() slog.Value {
+	if id == "" {
+		return slog.StringValue("")
+	}
+
+	d := id.key()
+
+	return slog.StringValue(hex.EncodeToString(d[:6]))
+}
 
 // rule is the form of an id: 1 to most bytes, each of them allowed. It is a table, because
 // every transition checks ids: a regular expression would cost a microsecond.

@@ -7,6 +7,17 @@ variable "email" {
   default     = ""
 }
 
+variable "stream_reader" {
+  description = "What reads the stream of the orders: worker, or lambda."
+  type        = string
+  default     = "worker"
+
+  validation {
+    condition     = contains(["worker", "lambda"], var.stream_reader)
+    error_message = "One of worker, lambda."
+  }
+}
+
 locals {
   # What an alarm has unless it says otherwise.
   usual_alarm = {
@@ -16,7 +27,17 @@ locals {
     threshold  = 0
     comparison = "GreaterThanThreshold"
     missing    = "notBreaching"
+    namespace  = ""
+    metric     = ""
+    dimensions = {}
+    activity   = "" # of an alarm that compares what is scheduled with what is started
   }
+
+  stopped_alarms = { for activity in ["accept", "pay"] : "activities-not-started-${activity}" => {
+    description = "Tasks of the activity ${activity} are scheduled and no worker starts any. Runbook: docs/runbooks/activities-waiting.md"
+    activity    = aws_sfn_activity.activity[activity].arn
+    period      = 900
+  } }
 
   waiting_alarms = { for activity in ["accept", "pay"] : "activities-waiting-${activity}" => {
     description = "Tasks of the activity ${activity} wait more than a minute for a worker. Runbook: docs/runbooks/activities-waiting.md"
@@ -28,7 +49,16 @@ locals {
     threshold   = 60000
   } }
 
-  alarms = { for name, alarm in merge(local.waiting_alarms, {
+  alarms = { for name, alarm in merge(local.stopped_alarms, local.waiting_alarms, {
+    stream-on-lambda = {
+      description = "The function that reads the stream of the orders is behind. Runbook: docs/runbooks/stream-behind.md"
+      namespace   = "AWS/Lambda"
+      metric      = "IteratorAge"
+      statistic   = "Maximum"
+      dimensions  = { FunctionName = "${var.prefix}stream" }
+      periods     = 2
+      threshold   = 300000
+    }
     executions-failed = {
       description = "An execution of an order has failed. Runbook: docs/runbooks/executions-failed.md"
       namespace   = "AWS/States"
@@ -83,7 +113,7 @@ locals {
       periods     = 2
       threshold   = 600
     }
-  }) : name => merge(local.usual_alarm, alarm) }
+  }) : name => merge(local.usual_alarm, alarm) if name != (var.stream_reader == "worker" ? "stream-on-lambda" : "no-stream-reader") }
 }
 
 resource "aws_kms_key" "alarms" {
@@ -162,16 +192,40 @@ resource "aws_cloudwatch_metric_alarm" "alarm" {
 
   alarm_name          = "${var.prefix}${each.key}"
   alarm_description   = each.value.description
-  namespace           = each.value.namespace
-  metric_name         = each.value.metric
-  statistic           = startswith(each.value.statistic, "p") ? null : each.value.statistic
+  namespace           = each.value.activity == "" ? each.value.namespace : null
+  metric_name         = each.value.activity == "" ? each.value.metric : null
+  statistic           = startswith(each.value.statistic, "p") || each.value.activity != "" ? null : each.value.statistic
   extended_statistic  = startswith(each.value.statistic, "p") ? each.value.statistic : null
-  dimensions          = each.value.dimensions
-  period              = each.value.period
+  dimensions          = each.value.activity == "" ? each.value.dimensions : null
+  period              = each.value.activity == "" ? each.value.period : null
   evaluation_periods  = each.value.periods
   threshold           = each.value.threshold
   comparison_operator = each.value.comparison
   treat_missing_data  = each.value.missing
   alarm_actions       = [aws_sns_topic.alarms.arn]
   ok_actions          = [aws_sns_topic.alarms.arn]
+
+  dynamic "metric_query" {
+    for_each = each.value.activity == "" ? [] : [1]
+    content {
+      id          = "stopped"
+      expression  = "IF(FILL(scheduled, 0) > 0 AND FILL(started, 0) == 0, 1, 0)"
+      return_data = true
+    }
+  }
+
+  dynamic "metric_query" {
+    for_each = each.value.activity == "" ? {} : { scheduled = "ActivitiesScheduled", started = "ActivitiesStarted" }
+    content {
+      id = metric_query.key
+
+      metric {
+        namespace   = "AWS/States"
+        metric_name = metric_query.value
+        dimensions  = { ActivityArn = each.value.activity }
+        stat        = each.value.statistic
+        period      = each.value.period
+      }
+    }
+  }
 }

@@ -83,6 +83,14 @@ resource "aws_dynamodb_table" "table" {
     enabled = true
   }
 
+  dynamic "server_side_encryption" {
+    for_each = var.table_key == "" ? [] : [var.table_key]
+    content {
+      enabled     = true
+      kms_key_arn = server_side_encryption.value
+    }
+  }
+
   lifecycle {
     prevent_destroy = true
   }
@@ -92,6 +100,10 @@ resource "aws_sqs_queue" "requests_dead_letters" {
   name                      = "${var.prefix}requests-dead-letters"
   message_retention_seconds = 1209600
   sqs_managed_sse_enabled   = true
+
+  lifecycle {
+    prevent_destroy = true
+  }
 }
 
 # The setting requests-queue.
@@ -104,6 +116,10 @@ resource "aws_sqs_queue" "requests" {
     deadLetterTargetArn = aws_sqs_queue.requests_dead_letters.arn
     maxReceiveCount     = 100
   })
+
+  lifecycle {
+    prevent_destroy = true
+  }
 }
 
 resource "aws_sfn_activity" "activity" {

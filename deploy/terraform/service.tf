@@ -9,6 +9,7 @@ variable "services" {
     cpu             = optional(number, 512)
     memory          = optional(number, 1024)
     settings        = optional(list(string), [])
+    secrets         = optional(map(string), {}) # ARNs of secrets, by variable: RATCHET_WEBHOOK_SECRET
     target_group    = optional(string)
     security_groups = list(string)
   }))
@@ -39,6 +40,8 @@ variable "log_days" {
 }
 
 locals {
+  secrets = distinct(flatten([for service in values(var.services) : values(service.secrets)]))
+
   commands = { for part in keys(var.services) : part => part == "api" ? ["serve", "--api-listen", ":8701"] : part == "worker" ? ["worker"] : ["worker", "--only", part] }
 }
 
@@ -72,6 +75,22 @@ resource "aws_iam_role_policy_attachment" "execution" {
   policy_arn = "arn:${local.partition}:iam::aws:policy/service-role/AmazonECSTaskExecutionRolePolicy"
 }
 
+resource "aws_iam_role_policy" "secrets" {
+  count = length(local.secrets) == 0 ? 0 : 1
+
+  name = "secrets"
+  role = aws_iam_role.execution[0].name
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect   = "Allow"
+      Action   = "secretsmanager:GetSecretValue"
+      Resource = local.secrets
+    }]
+  })
+}
+
 resource "aws_ecs_task_definition" "service" {
   for_each = var.services
 
@@ -98,6 +117,8 @@ resource "aws_ecs_task_definition" "service" {
       { name = "RATCHET_REQUESTS_QUEUE", value = aws_sqs_queue.requests.name },
       { name = "RATCHET_LOG_FORMAT", value = "json" },
     ]
+
+    secrets = [for name, arn in each.value.secrets : { name = name, valueFrom = arn }]
 
     healthCheck = {
       command     = ["CMD", "/ratchet", "health", "--live"]

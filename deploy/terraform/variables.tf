@@ -26,6 +26,12 @@ variable "sandbox" {
   default     = false
 }
 
+variable "table_key" {
+  description = "ARN of a KMS key that encrypts the tables, in place of DynamoDB's own; docs/deploy.md has its policy."
+  type        = string
+  default     = ""
+}
+
 variable "compute" {
   description = "What runs the parts, and so may take their roles: ecs-tasks, ec2 or lambda."
   type        = string

@@ -123,21 +123,46 @@ type alarm struct {
 	Description, Namespace, Metric, Statistic, Comparison, Missing string
 	Dimensions                                                     map[string]string
 	Period, Periods, Threshold                                     float64
+	// Activity is the ARN of an alarm that compares two metrics of an activity.
+	Activity string
 }
 
 // TestAlarmsHaveRunbooks compares the alarms of both templates, and wants a page for each, with the
 // three parts that every page has. No page is without an alarm.
 func TestAlarmsHaveRunbooks(t *testing.T) {
+	for _, reader := range []string{"worker", "lambda"} {
+		c := readTemplate(t, "alarms.yaml", map[string]string{"StreamReader": reader}).ofType("AWS::CloudWatch::Alarm")
+		if _, worker := c["NoStreamReaderAlarm"]; worker != (reader == "worker") || worker == (c["StreamOnLambdaAlarm"] != nil) {
+			t.Errorf("a %s reads the stream: the alarms are of another reader", reader)
+		}
+	}
+
 	cloudFormation := map[string]alarm{}
 	for _, properties := range readTemplate(t, "alarms.yaml", nil).ofType("AWS::CloudWatch::Alarm") {
 		p := decode[struct {
 			AlarmName, AlarmDescription, Namespace, MetricName, Statistic, ExtendedStatistic, ComparisonOperator, TreatMissingData string
 			Dimensions                                                                                                             []struct{ Name, Value string }
 			Period, EvaluationPeriods, Threshold                                                                                   float64
+			Metrics                                                                                                                []struct {
+				Id, Expression string //nolint:revive // the template's name
+				MetricStat     struct {
+					Stat   string
+					Period float64
+					Metric struct {
+						Dimensions []struct{ Name, Value string }
+					}
+				}
+			}
 		}](t, properties)
 
 		one := alarm{p.AlarmDescription, p.Namespace, p.MetricName, p.Statistic + p.ExtendedStatistic, p.ComparisonOperator, p.TreatMissingData,
-			map[string]string{}, p.Period, p.EvaluationPeriods, p.Threshold}
+			map[string]string{}, p.Period, p.EvaluationPeriods, p.Threshold, ""}
+		for _, m := range p.Metrics {
+			if m.Expression == "" {
+				one.Statistic, one.Period, one.Activity = m.MetricStat.Stat, m.MetricStat.Period, m.MetricStat.Metric.Dimensions[0].Value
+			}
+		}
+
 		for _, d := range p.Dimensions {
 			one.Dimensions[d.Name] = d.Value
 		}

@@ -285,7 +285,7 @@ func functions() map[string]function.Function {
 
 	return map[string]function.Function{
 		"can": tryfunc.CanFunc, "try": tryfunc.TryFunc,
-		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "flatten": stdlib.FlattenFunc, "join": stdlib.JoinFunc,
+		"concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc, "distinct": stdlib.DistinctFunc, "values": stdlib.ValuesFunc, "flatten": stdlib.FlattenFunc, "join": stdlib.JoinFunc,
 		"jsonencode": stdlib.JSONEncodeFunc, "keys": stdlib.KeysFunc, "length": stdlib.LengthFunc, "merge": stdlib.MergeFunc,
 		"replace": stdlib.ReplaceFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "split": stdlib.SplitFunc,
 		"title": stdlib.TitleFunc, "trimspace": stdlib.TrimSpaceFunc,
