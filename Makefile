@@ -181,7 +181,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS CRASH
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
 	go test ./embedded -count=1 -run Linear -timeout 2h -v -args -rounds $(ROUNDS)
-	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
+	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankACarrierAndAReceiverThatAreDown' -timeout 2h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
