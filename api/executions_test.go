@@ -16,6 +16,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/operate/executions"
+	"ratchet/transitions"
 )
 
 // unplacedMachine waits with the orders whose ids begin with "wait", and fails with others.
@@ -30,6 +31,14 @@ func withExecutions(t *testing.T, change func(*api.Config)) (*apiServer, func(na
 	t.Helper()
 
 	s := newAPIServer(t, change)
+
+	return s, s.serveExecutions()
+}
+
+// serveExecutions is withExecutions for a server that runs already.
+func (s *apiServer) serveExecutions() (start func(name, order string)) {
+	t := s.t
+	t.Helper()
 	embeddedtest.Run(t, s.engine)
 
 	m, err := s.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
@@ -52,7 +61,7 @@ func withExecutions(t *testing.T, change func(*api.Config)) (*apiServer, func(na
 		t.Fatal(err)
 	}
 
-	return s, func(name, order string) {
+	return func(name, order string) {
 		t.Helper()
 
 		x, err := s.sfn.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Name: &name, Input: aws.String(fmt.Sprintf(`{"orderId":%q}`, order))})
@@ -126,10 +135,11 @@ func TestAnOrderThatWasNeverPlacedIsExplained(t *testing.T) {
 // input only.
 func TestExecutionsBelongToTenants(t *testing.T) {
 	s, start := withExecutions(t, func(*api.Config) {})
-	name := string(executions.Name("acme:o-1"))
+	name := executions.Name("acme:o-1")
 	start(name, "acme:o-1")
 
 	acme := s.key("acme", auth.Admin)
+
 	a := s.want(s.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", acme), http.StatusOK, "")
 	if a.field("unplaced", "orderId") != "o-1" || strings.Contains(a.field("unplaced", "cause"), "acme:") {
 		t.Errorf("its own: %s", a.text)
@@ -145,4 +155,23 @@ func TestExecutionsBelongToTenants(t *testing.T) {
 			s.want(s.ask("POST", "/v1/orders/"+id+"/execution/repair", `{}`, "Authorization", key), http.StatusNotFound, "order_not_found")
 		}
 	}
+}
+
+// failedExecution is the setup of a request about an execution that has failed.
+func failedExecution(s *apiServer) string {
+	s.serveExecutions()("o-1", "o-1")
+
+	return ""
+}
+
+// bookable is the setup of a request that books again.
+func bookable(s *apiServer) string {
+	s.cfg.BookAgain = func(context.Context, transitions.OrderID) (string, error) { return "trk-2", nil }
+
+	var err error
+	if s.handler, err = api.New(s.cfg); err != nil {
+		s.t.Fatal(err)
+	}
+
+	return ""
 }

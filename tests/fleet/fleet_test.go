@@ -241,6 +241,7 @@ func (f *fleet) recount(ctx context.Context, b *server.Backend, ids []transition
 	}
 
 	listed := map[transitions.OrderID]executions.Problem{}
+
 	err := b.Executions.Survey(ctx, time.Now(), executions.Filter{}, func(p executions.Problem) error {
 		listed[p.OrderID] = p
 		return nil

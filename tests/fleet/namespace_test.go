@@ -92,7 +92,7 @@ func node(number string, program []string) error {
 	_ = ip("link del " + hub)
 
 	// In the hub: addr.1 is the hub's side.
-	mover := exec.Command("sh", "-c", "read go && exec ip link set "+own+" netns "+strconv.Itoa(os.Getpid())) //nolint:noctx // it ends with its input
+	mover := exec.Command("sh", "-c", "read go && exec ip link set "+own+" netns "+strconv.Itoa(os.Getpid()))
 
 	goOn, err := mover.StdinPipe()
 	if err != nil {
@@ -125,7 +125,7 @@ func node(number string, program []string) error {
 }
 
 func ip(arguments string) error {
-	out, err := exec.Command("ip", strings.Fields(arguments)...).CombinedOutput() //nolint:noctx // it does not wait
+	out, err := exec.Command("ip", strings.Fields(arguments)...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("ip %s: %w: %s", arguments, err, out)
 	}
