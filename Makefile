@@ -159,6 +159,13 @@ fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-20s} $$pkg; done; done
 
+FLEET_ROUNDS ?= 1
+FLEET_ORDERS ?= 24
+
+.PHONY: fleet
+fleet: ## run the processes of a fleet in network namespaces through partitions and kills (sizes: FLEET_ROUNDS FLEET_ORDERS)
+	go test ./tests/fleet -count=1 -timeout 10m -v -args -fleet -rounds=$(FLEET_ROUNDS) -orders=$(FLEET_ORDERS)
+
 # Sizes of `make long`, several hours on 2 cores; make long KILLS=100 changes one.
 KILLS ?= 500
 LOAD ?= 4
@@ -190,9 +197,10 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./embedded -count=1 -run Linear -timeout 2h -v -args -rounds $(ROUNDS)
 	go test ./embedded -count=1 -run Bombs -timeout 2h -v -args -bombs $(BOMBS)
 	go test ./server -count=1 -run HalfBodies -timeout 1h -v -args -halves 3000
-	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
+	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankACarrierAndAReceiverThatAreDown' -timeout 2h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
+	$(MAKE) fleet FLEET_ROUNDS=5 FLEET_ORDERS=100
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
 	go test ./workflow/check -count=1 -run WhatTheCheckAccepts -timeout 3h -v -args -accepted $(ACCEPTED) -refused $(REFUSED)

@@ -110,6 +110,7 @@ var errorCodes = []ErrorCode{
 	{409, "report_needs_nobody", "The report was settled meanwhile. List the carrier's reports again."},
 	{409, "shipment_not_canceled", "Another shipment takes the place of a canceled one only. Ask the carrier to cancel it, or cancel the order."},
 	{409, "shipment_canceled", "The order has ended. Place another order."},
+	{409, "canceled_by_carrier", "Ask the carrier why. The same request without its key books under the next number."},
 	{409, "shipment_refused", "Find out what the carrier refuses: the log of the server has its answer."},
 	{409, "not_to_ship", "Only a paid order that is not on hold is shipped. `ratchet orders explain` shows where the order is."},
 	{409, "execution_healthy", "Nothing has to be done. `ratchet executions describe` shows the execution."},

@@ -120,6 +120,7 @@ var domainErrors = []domainError{
 	// Shipments, after what orders and claims say.
 	{shipping.ErrNotCanceled, http.StatusConflict, "shipment_not_canceled", ""},
 	{shipping.ErrCanceled, http.StatusConflict, "shipment_canceled", "The order's shipment was canceled for good. Nothing was booked."},
+	{shipping.ErrCanceledByCarrier, http.StatusConflict, "canceled_by_carrier", "The carrier has canceled this shipment, too."},
 	{shipping.ErrRefused, http.StatusConflict, "shipment_refused", "The carrier refuses the shipment. Nothing was booked."},
 	{reports.ErrNoShipment, http.StatusConflict, "not_to_ship", ""},
 

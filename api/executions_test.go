@@ -16,6 +16,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/operate/executions"
+	"ratchet/transitions"
 )
 
 // unplacedMachine waits with the orders whose ids begin with "wait", and fails with others.
@@ -24,15 +25,17 @@ const unplacedMachine = `{"StartAt":"Which","States":{
 	"Wait":{"Type":"Wait","Seconds":2592000,"End":true},
 	"Accept":{"Type":"Fail","Error":"Order.Invalid","Cause":"the total is wrong"}}}`
 
+// withExecutions serves the routes of executions, of a state machine that places no order. It returns a
+// function that starts an execution and waits until it has failed, unless it waits.
 func withExecutions(t *testing.T, change func(*api.Config)) (*apiServer, func(name, order string)) {
 	t.Helper()
+
 	s := newAPIServer(t, change)
 
 	return s, s.serveExecutions()
 }
 
-// serveExecutions serves the routes of executions, of a state machine that places no order. It returns a
-// function that starts an execution and waits until it has failed, unless it waits.
+// serveExecutions is withExecutions for a server that runs already.
 func (s *apiServer) serveExecutions() (start func(name, order string)) {
 	t := s.t
 	t.Helper()
@@ -132,10 +135,11 @@ func TestAnOrderThatWasNeverPlacedIsExplained(t *testing.T) {
 // input only.
 func TestExecutionsBelongToTenants(t *testing.T) {
 	s, start := withExecutions(t, func(*api.Config) {})
-	name := string(executions.Name("acme:o-1"))
+	name := executions.Name("acme:o-1")
 	start(name, "acme:o-1")
 
 	acme := s.key("acme", auth.Admin)
+
 	a := s.want(s.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", acme), http.StatusOK, "")
 	if a.field("unplaced", "orderId") != "o-1" || strings.Contains(a.field("unplaced", "cause"), "acme:") {
 		t.Errorf("its own: %s", a.text)
@@ -151,4 +155,23 @@ func TestExecutionsBelongToTenants(t *testing.T) {
 			s.want(s.ask("POST", "/v1/orders/"+id+"/execution/repair", `{}`, "Authorization", key), http.StatusNotFound, "order_not_found")
 		}
 	}
+}
+
+// failedExecution is the setup of a request about an execution that has failed.
+func failedExecution(s *apiServer) string {
+	s.serveExecutions()("o-1", "o-1")
+
+	return ""
+}
+
+// bookable is the setup of a request that books again.
+func bookable(s *apiServer) string {
+	s.cfg.BookAgain = func(context.Context, transitions.OrderID) (string, error) { return "trk-2", nil }
+
+	var err error
+	if s.handler, err = api.New(s.cfg); err != nil {
+		s.t.Fatal(err)
+	}
+
+	return ""
 }

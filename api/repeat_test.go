@@ -14,9 +14,7 @@ import (
 	"ratchet/activities/tasktoken"
 	"ratchet/api"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/shipping"
 	"ratchet/streams"
-	"ratchet/transitions"
 )
 
 // repeated is a row about an operation that changes something.
@@ -290,6 +288,15 @@ var repeats = []repeated{
 		operation: "fail-parked-task-with-error", path: "/v1/orders/o-1/parked-tasks/SHIPPED/fail", body: `{"cause":"lost"}`, keyed: true, setup: waiting, status: 200,
 		other: `{"cause":"found"}`, code: keyTaken,
 	},
+	{operation: "redrive-execution", path: "/v1/orders/o-1/execution/redrive", keyed: true, setup: failedExecution, status: 200},
+	{
+		operation: "repair-execution", path: "/v1/orders/o-1/execution/repair", body: `{"successor":true}`, keyed: true, setup: failedExecution, status: 200,
+		other: `{}`, code: keyTaken,
+	},
+	{
+		operation: "book-shipment-again", path: "/v1/orders/o-1/shipment/book-again", body: `{"reason":"a"}`, keyed: true, setup: bookable, status: 200,
+		other: `{"reason":"b"}`, code: keyTaken,
+	},
 	{operation: "discard-dead-letter", path: "/v1/dead-letters/notify/$/discard", keyed: true, setup: deadLetter, status: 200},
 	{operation: "create-endpoint", path: "/v1/endpoints/shop", body: `{"destination":"log"}`, keyed: true, status: 201, other: `{"destination":"log","ordered":true}`, code: keyTaken},
 	{operation: "change-endpoint", path: "/v1/endpoints/shop/settings", body: `{"destination":"log","rate":5}`, keyed: true, setup: anEndpoint, status: 200},
@@ -305,9 +312,6 @@ var repeats = []repeated{
 		other: `{"error":"x"}`, code: keyTaken,
 	},
 	{operation: "replay-order", path: "/v1/orders/o-1/replay", body: `{"handler":"notify"}`, keyed: true, setup: placed, status: 200, other: `{}`, code: keyTaken},
-	{operation: "book-shipment-again", path: "/v1/orders/o-1/shipment/book-again", body: `{"reason":"r"}`, keyed: true, setup: canceledShipment, status: 200, other: `{"reason":"s"}`, code: keyTaken},
-	{operation: "redrive-execution", path: "/v1/orders/o-1/execution/redrive", keyed: true, setup: failedExecution, status: 200},
-	{operation: "repair-execution", path: "/v1/orders/o-1/execution/repair", body: `{}`, keyed: true, setup: failedExecution, status: 200, other: `{"successor":true}`, code: keyTaken},
 	{operation: "redrive-dead-letter", path: "/v1/dead-letters/notify/$/redrive", keyed: true, setup: deadLetter, status: 200},
 }
 
@@ -319,28 +323,6 @@ func parkedTask(s *apiServer) string {
 
 	return ""
 }
-
-// canceledShipment serves a carrier that books once.
-func canceledShipment(s *apiServer) string {
-	booked := false
-	s.cfg.BookAgain = func(context.Context, transitions.OrderID) (string, error) {
-		if booked {
-			return "", shipping.ErrNotCanceled
-		}
-		booked = true
-
-		return "T-2", nil
-	}
-
-	var err error
-	if s.handler, err = api.New(s.cfg); err != nil {
-		s.t.Fatal(err)
-	}
-
-	return ""
-}
-
-func failedExecution(s *apiServer) string { s.serveExecutions()("o-1", "o-1"); return "" }
 
 func deadLetter(s *apiServer) string {
 	placed(s)

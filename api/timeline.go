@@ -56,6 +56,7 @@ func (s *service) around(c caller) inspect.Around {
 	a.Payment = s.cfg.Around.Payment
 	a.Queue, a.Reports, a.ShipmentDue = s.cfg.Around.Queue, s.cfg.Around.Reports, s.cfg.Around.ShipmentDue
 	if s.cfg.Around.Deliveries != nil {
+		a.Endpoints = s.cfg.Around.Endpoints
 		a.Deliveries = ownDeliveries{s.cfg.Around.Deliveries, c.tenant}
 	}
 

@@ -23,6 +23,7 @@ func (b *Backend) Around() inspect.Around {
 		Executions:  b.executionMoments,
 		Tasks:       b.ParkedTasks,
 		Deliveries:  b.Deliveries,
+		Endpoints:   b.Endpoints.List,
 		DeadLetters: b.DeadLetters(),
 		Queue:       b.RetryQueue(),
 		Reports:     b.Reports,

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -59,6 +60,8 @@ type Around struct {
 	Deliveries interface {
 		OfOrder(ctx context.Context, order string) ([]notify.Delivery, error)
 	}
+	// Endpoints has the endpoints of the deliveries: a failing one explains why a delivery has no attempt.
+	Endpoints   func(context.Context) ([]notify.Endpoint, error)
 	DeadLetters interface {
 		All(ctx context.Context, handler string, filter deadletters.Filter) iter.Seq2[deadletters.Letter, error]
 	}
@@ -125,7 +128,8 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 
 	if a.Deliveries != nil {
 		deliveries, err := a.Deliveries.OfOrder(ctx, string(e.Order.ID))
-		add("deliveries", ofDeliveries(deliveries), err)
+		failing, unread := failingOf(ctx, a, deliveries)
+		add("deliveries", ofDeliveries(deliveries, failing), errors.Join(err, unread))
 	}
 
 	if a.Refusals != nil {
@@ -201,7 +205,27 @@ func (e Explanation) leadingTo(s workflow.State) (events []string) {
 	return events
 }
 
-func ofDeliveries(deliveries []notify.Delivery) []Moment {
+// failingOf returns the endpoints that fail, by their ids. It reads them only if a delivery waits without an
+// error of its own.
+func failingOf(ctx context.Context, a Around, deliveries []notify.Delivery) (map[string]notify.Endpoint, error) {
+	waits := func(d notify.Delivery) bool { return d.Status == notify.Pending && d.Error == "" }
+	if a.Endpoints == nil || !slices.ContainsFunc(deliveries, waits) {
+		return nil, nil
+	}
+
+	all, err := a.Endpoints(ctx)
+	failing := map[string]notify.Endpoint{}
+
+	for _, e := range all {
+		if !e.FailingSince.IsZero() {
+			failing[e.ID] = e
+		}
+	}
+
+	return failing, err
+}
+
+func ofDeliveries(deliveries []notify.Delivery, failing map[string]notify.Endpoint) []Moment {
 	moments := make([]Moment, len(deliveries))
 	for i, d := range deliveries {
 		m := Moment{At: d.CreatedAt, Kind: AboutDelivery, What: fmt.Sprintf("notification of %s to %s: %s after %s", d.State, d.Endpoint, d.Status, plural.Of(d.Attempts, "attempt"))}
@@ -211,6 +235,10 @@ func ofDeliveries(deliveries []notify.Delivery) []Moment {
 
 		if d.Error != "" {
 			m.What += ": " + d.Error
+		}
+
+		if e, fails := failing[d.Endpoint]; fails && d.Status == notify.Pending && d.Error == "" {
+			m.What += fmt.Sprintf(": the endpoint fails since %s, and is tried with few notifications at a time", e.FailingSince.UTC().Format(time.RFC3339))
 		}
 
 		switch d.Status {

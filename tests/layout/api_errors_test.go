@@ -34,13 +34,19 @@ var answeredElsewhere = map[string]string{
 	"notify.ErrRejected":              "the answer of an endpoint, kept in its delivery",
 	"notify.ErrRecipient":             "the answer of an endpoint, kept in its delivery",
 	"notify.ErrSkipped":               "the end of a delivery",
-	"reports.ErrNoShipment":           "of booking again, which has no route",
+	"shipping.ErrNumberTaken":         "BookAgain books under the number that was taken",
+	"shipping.ErrUnknownShipment":     "of a question that no route asks; BookAgain goes on",
+	"shipping.ErrInvalidReport":       "callbacks are answered with reports.ErrCallback",
+	"executions.ErrOtherOrder":        "of a start, which package server answers",
+	"executions.ErrFailed":            "of a start, which package server answers",
+	"executions.ErrForgotten":         "of a start, which package server answers",
+	"shipping.ErrCannotHold":          "of a reaction, which stores it as an answer",
 	"reports.ErrReportsWait":          "of erasure, which has no route",
 	"audit.ErrEnded":                  "of the log's own use",
 }
 
 // asked are the packages that the routes of the API call.
-var asked = []string{"transitions", "once", "once/actions", "once/inventory", "once/ledger", "once/txn", "payments", "notify", "shipping/reports", "operate/audit"}
+var asked = []string{"transitions", "once", "once/actions", "once/inventory", "once/ledger", "once/txn", "payments", "notify", "shipping", "shipping/reports", "operate/audit", "operate/executions"}
 
 // TestEveryErrorOfADomainHasAnAnswer reads those packages: each exported error has a row of domainErrors in
 // package api, or a reason why it needs none.
