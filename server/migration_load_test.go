@@ -41,6 +41,7 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 		t.Helper()
 
 		env.Backend.Config.OrderDefinition, env.Backend.Config.AcceptVersions = definition, accepts
+
 		b, wire, err := env.Backend.Process()
 		if err != nil {
 			t.Fatal(err)
@@ -88,6 +89,7 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 
 			return killed.Err()
 		}
+
 		hook := wire.Before
 		if n%2 == 1 {
 			hook = wire.After

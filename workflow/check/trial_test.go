@@ -308,6 +308,9 @@ func hintsOf(d *workflow.Definition, f check.Finding) map[string]int {
 	return hints
 }
 
+// noData are the errors of data that is not there, or not what an expression needs.
+var noData = []string{"States.Runtime", "States.QueryEvaluationError", "States.ResultPathMatchFailure", "States.IntrinsicFailure"}
+
 // happens reports whether an execution shows what a finding says.
 func (c trial) happens(f check.Finding, r ran) bool {
 	at := lastName(f.State)
@@ -324,7 +327,7 @@ func (c trial) happens(f check.Finding, r ran) bool {
 			entered = entered || slices.ContainsFunc(r.visits, func(v visited) bool { return v.state == lastName(step.State) })
 		}
 
-		return entered && (r.err == "States.Runtime" || r.err == "States.QueryEvaluationError" || r.err == "States.ResultPathMatchFailure" || strings.HasPrefix(r.err, "States.Exceed"))
+		return entered && (slices.Contains(noData, r.err) || strings.HasPrefix(r.err, "States.Exceed"))
 	case "illegal-event", "stale-order-data":
 		return r.world.refused[at] > 0
 	case "event-before-creation":
