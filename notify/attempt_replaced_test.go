@@ -131,3 +131,35 @@ func TestAFormerSecretSignsUntilItsWindowEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestAFailureAfterAnotherWorkersSuccessIsTheFirstOne: this worker has failed before, and stores it again.
+func TestAFailureAfterAnotherWorkersSuccessIsTheFirstOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
+		rejects := func(notify.Message) (notify.Answer, error) { return notify.Answer{Status: 400}, notify.ErrRejected }
+		one, _ := h.separate()
+		defer h.run(one)()
+		two, _ := h.separate()
+		defer h.run(two)()
+
+		failing := func(want bool) {
+			t.Helper()
+			time.Sleep(2 * notify.RefreshEvery)
+
+			if e, err := h.endpoints.Get(t.Context(), "shop"); err != nil || e.FailingSince.IsZero() == want {
+				t.Errorf("%+v, %v", e, err)
+			}
+		}
+
+		far.set(0, rejects)
+		h.accept(one, notice("o-1", 2, "SHIPPED"))
+		failing(true)
+		far.set(0, nil)
+		h.accept(two, notice("o-2", 2, "SHIPPED"))
+		failing(false)
+		far.set(0, rejects)
+		h.accept(one, notice("o-3", 2, "SHIPPED"))
+		failing(true)
+	})
+}

@@ -16,6 +16,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/notify"
+	"ratchet/workflow"
 )
 
 // replace removes an endpoint and creates it again, as another process does it.
@@ -90,11 +91,20 @@ func TestAnAttemptGoesToWhatTheEndpointIsThen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newDeliveryHarness(t)
-				old := h.endpoint("shop", func(s *notify.Settings) { s.Concurrency = 1 })
+				old := h.endpoint("shop", func(s *notify.Settings) {
+					s.Concurrency, s.Filter.Events = 1, []workflow.Event{"pay"}
+				})
 				h.at("new") // before the worker runs
 				old.set(9*time.Second, nil)
+				h.endpoint("other", func(s *notify.Settings) { s.Filter.Events = []workflow.Event{"refund"} }).set(0, down)
 				d := h.worker(func(c *notify.Config) { c.LookEvery = time.Hour })
 				defer h.run(d)()
+
+				// Its first failure is stored, and so the worker looks again, between two of its regular looks.
+				time.Sleep(500 * time.Millisecond)
+				failing := notice("x", 2, "REFUNDED")
+				failing.Event = "refund"
+				h.accept(d, failing)
 
 				for i := range 5 { // one after the other, from one look
 					h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))

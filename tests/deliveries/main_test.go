@@ -1,5 +1,6 @@
 // Package deliveries kills workers of packages notify and shipping in front of a bad receiver and a
-// bad carrier. All of them are processes of their own, made of this test's binary.
+// bad carrier. All of them are processes of their own, made of this test's binary. A model, in one process, changes
+// endpoints at any moment.
 package deliveries
 
 import (

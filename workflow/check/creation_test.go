@@ -15,6 +15,7 @@ func TestATaskCreatesTheOrder(t *testing.T) {
 "Again":{"Type":"Task","Resource":"${createArn}",LIMITS,"ResultPath":"$.order","Next":"After"},
 "After":{"Type":"Choice","Choices":[{STATE,"StringEquals":"A","Next":"Choose"}]},`
 	const second = `"Catch":[{"ErrorEquals":["Order.Busy"],"ResultPath":"$.failure","Next":"Second"}],`
+
 	rows := []struct {
 		name, catch, first, states string
 		want, not                  string // a finding as "code state"

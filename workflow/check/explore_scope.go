@@ -210,6 +210,9 @@ func (x *explorer) leaveParallel(s *aslState, chosen []branchEnd, last int, befo
 	facts := before
 
 	for _, e := range chosen {
+		if p.frame.contradicts(e.frame) {
+			return
+		}
 		facts |= e.facts
 	}
 

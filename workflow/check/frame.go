@@ -79,3 +79,13 @@ func (f *frame) variable(name string) *value {
 		f = f.up
 	}
 }
+
+// contradicts reports whether two frames that have become of one cannot both be: a view has only one event that
+// was the first after it.
+func (f *frame) contradicts(g *frame) bool {
+	if f == g || f == nil || g == nil {
+		return false
+	}
+
+	return f.input.contradicts(g.input) || f.vars.contradicts(g.vars) || f.up.contradicts(g.up)
+}

@@ -396,3 +396,26 @@ func (v *value) merge(other *value) *value {
 
 	return merged
 }
+
+// contradicts reports whether two values that have become of one cannot both be.
+func (v *value) contradicts(w *value) bool {
+	if v == w || v.kind != w.kind || len(v.values) != len(w.values) {
+		return false
+	}
+
+	// What no task asks for is anything, so it contradicts nothing.
+	if v.kind >= position && v.view.since > nothing && w.view.since > nothing && v.view.since.event() != w.view.since.event() {
+		return true
+	}
+
+	for i := range v.values {
+		if v.values[i].contradicts(w.values[i]) {
+			return true
+		}
+	}
+
+	return v.rest != nil && w.rest != nil && v.rest.contradicts(w.rest)
+}
+
+// event tells the events of tasks with a fence apart, whoever applied them.
+func (f first) event() first { return (f + 1) / 2 }
