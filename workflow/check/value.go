@@ -417,5 +417,5 @@ func (v *value) contradicts(w *value) bool {
 	return v.rest != nil && w.rest != nil && v.rest.contradicts(w.rest)
 }
 
-// event tells the events of tasks with a fence apart, whoever applied them.
+// event tells the events of tasks with a fence apart, by any caller.
 func (f first) event() first { return (f + 1) / 2 }
