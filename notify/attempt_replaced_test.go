@@ -25,7 +25,7 @@ func TestADeliveryBelongsToTheEndpointThatItWasTriedWith(t *testing.T) {
 
 		h.replace("shop", "new")
 		h.accept(d, notice("o-1", 2, "SHIPPED")) // the worker has not heard of the new endpoint
-		got := func(n int) bool { // the tries have jitter
+		got := func(n int) bool {                // the tries have jitter
 			for range 60 {
 				time.Sleep(time.Second)
 				synctest.Wait()

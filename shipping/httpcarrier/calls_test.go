@@ -1,6 +1,7 @@
 package httpcarrier_test
 
 import (
+	"errors"
 	"context"
 	"io"
 	"net/http"
@@ -103,6 +104,39 @@ func TestAHoldIsAnswered(t *testing.T) {
 	cannot := &httpcarrier.Error{Status: http.StatusConflict, Code: "cannot_hold"}
 	if !cannot.Is(shipping.ErrCannotHold) || (&httpcarrier.Error{Status: http.StatusNotFound}).Is(shipping.ErrCannotHold) {
 		t.Error("only its code says that a carrier cannot hold")
+	}
+}
+
+// A carrier without the call of a hold says so itself, by its method, or with a 404 while it speaks about the
+// shipment. A proxy's 404 is an outage.
+func TestACarrierWithoutHolds(t *testing.T) {
+	for about, row := range map[string]struct {
+		hold, get int
+		body      string
+		cannot    bool
+	}{
+		"another method":          {hold: http.StatusMethodNotAllowed, cannot: true},
+		"not made":                {hold: http.StatusNotImplemented, cannot: true},
+		"the shipment is known":   {hold: http.StatusNotFound, get: http.StatusOK, body: `{"status":"booked"}`, cannot: true},
+		"the shipment is unknown": {hold: http.StatusNotFound, get: http.StatusNotFound, body: `{"code":"unknown_shipment"}`, cannot: true},
+		"a proxy answers":         {hold: http.StatusNotFound, get: http.StatusNotFound},
+		"it is down":              {hold: http.StatusServiceUnavailable, get: http.StatusServiceUnavailable},
+	} {
+		c, err := httpcarrier.New(httpcarrier.Config{URL: "https://carrier.example", Token: "secret", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			status, body := row.hold, ""
+			if r.Method == http.MethodGet {
+				status, body = row.get, row.body
+			}
+
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}, Request: r}, nil
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if _, err := c.Hold(t.Context(), key, 3, true); err == nil || errors.Is(err, shipping.ErrCannotHold) != row.cannot {
+			t.Errorf("%s: %v", about, err)
+		}
 	}
 }
 

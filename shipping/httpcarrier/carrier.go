@@ -92,7 +92,7 @@ func (e *Error) Is(target error) bool {
 	case shipping.ErrUnknownShipment:
 		return e.Status == http.StatusNotFound && e.Code != ""
 	case shipping.ErrCannotHold:
-		return e.Code == codeCannotHold
+		return e.Code == codeCannotHold || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented
 	case shipping.ErrRefused:
 		return !e.canceled() && !e.mayPass()
 	}
@@ -155,6 +155,10 @@ const codeCannotHold = "cannot_hold"
 // Hold holds the shipment or ends that, as shipping.Holder describes.
 func (c *Carrier) Hold(ctx context.Context, key string, at int64, held bool) (left bool, err error) {
 	s, err := c.call(ctx, http.MethodPost, key, "/hold", map[string]any{"at": at, "held": held})
+	if err != nil && c.lacksHold(ctx, key, err) {
+		err = fmt.Errorf("%w: it has no such call", shipping.ErrCannotHold)
+	}
+
 	if err != nil {
 		return false, fmt.Errorf("hold %s: %w", key, err)
 	}
@@ -167,6 +171,19 @@ func (c *Carrier) Hold(ctx context.Context, key string, at int64, held bool) (le
 	}
 
 	return false, fmt.Errorf("hold %s: the carrier answered that the shipment is %.20q", key, s.Status)
+}
+
+// lacksHold reports whether the carrier itself, and no proxy, has answered a hold with a 404: it speaks about the
+// shipment under the same address.
+func (c *Carrier) lacksHold(ctx context.Context, key string, err error) bool {
+	var answer *Error
+	if !errors.As(err, &answer) || answer.Status != http.StatusNotFound || answer.Code != "" {
+		return false
+	}
+
+	_, err = c.Get(ctx, key)
+
+	return err == nil || errors.Is(err, shipping.ErrUnknownShipment)
 }
 
 // Get asks about the shipment, as shipping.Asker describes.
