@@ -1,8 +1,8 @@
 package httpcarrier_test
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"

@@ -33,6 +33,7 @@ func openOrders(ctx context.Context, mode transitions.JournalMode) (*orderMeter,
 	if err != nil {
 		return nil, err
 	}
+
 	orders, err := transitions.New(transitions.Config{
 		DynamoDB:      l.db,
 		Table:         ordersTable,
