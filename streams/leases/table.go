@@ -214,11 +214,12 @@ func (t *Table) WithdrawRequest(ctx context.Context, l Lease) error {
 
 // MarkParentDone notes that the shard does not have to wait for its parent. If the parent is not
 // listed any more and was not handled, its records are lost, unless reading of the stream began at
-// this shard.
+// this shard. What was noted first stays.
 func (t *Table) MarkParentDone(ctx context.Context, l Lease, handled bool) error {
 	update := t.updateLease(l).
 		// Without this condition the update would create a row for a lease that was deleted meanwhile.
 		IfPresent(ShardKey).
+		IfAbsent(leaseParentDone).
 		SetValue(leaseParentDone, dynamo.Bool(true))
 	if !handled && !l.AtHorizon && l.StartAt.IsZero() {
 		update.SetValue(leaseParentLost, dynamo.Bool(true))

@@ -1,0 +1,92 @@
+package leases_test
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/streams/leases"
+	"ratchet/streams/store"
+)
+
+// A write that another holder's came before changes nothing, however late it arrives.
+func TestNoLateWriteOfALeaseIsTaken(t *testing.T) {
+	ctx := t.Context()
+	table := &leases.Table{API: embeddedtest.DynamoDB(t, leases.TableInput("leases")), Table: "leases", Stream: "s", Clock: &dynamo.Clock{}}
+
+	for name, late := range map[string]func(ctx context.Context, l leases.Lease) error{
+		"Insert": func(ctx context.Context, l leases.Lease) error {
+			_, err := table.Insert(ctx, l)
+			return err
+		},
+		"Take": func(ctx context.Context, l leases.Lease) error {
+			_, ours, err := table.Take(ctx, l, "late")
+			if ours {
+				t.Error("Take: another holder has it")
+			}
+
+			return err
+		},
+		"Renewal": func(ctx context.Context, l leases.Lease) error {
+			_, _, err := store.Apply(ctx, table.API, table.Renewal(l, leases.Progress{Checkpoint: "9", Finished: time.Now()}))
+			return err
+		},
+		"RequestHandOver": func(ctx context.Context, l leases.Lease) error {
+			_, err := table.RequestHandOver(ctx, l, "late")
+			return err
+		},
+		"WithdrawRequest": table.WithdrawRequest,
+		"MarkParentDone":  func(ctx context.Context, l leases.Lease) error { return table.MarkParentDone(ctx, l, false) },
+		"DeleteLease":     table.DeleteLease,
+	} {
+		if _, err := table.Insert(ctx, leases.Lease{Shard: name, Parent: "p"}); err != nil {
+			t.Fatal(err)
+		}
+
+		read, _, err := table.Get(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		held, ours, err := table.Take(ctx, read, "present")
+		if err != nil || !ours {
+			t.Fatal(ours, err)
+		}
+
+		if _, err := table.RequestHandOver(ctx, held, "next"); err != nil {
+			t.Fatal(err)
+		}
+		before := row(t, table, name)
+
+		if err := late(ctx, read); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+
+		if after := row(t, table, name); !maps.EqualFunc(before, after, func(a, b any) bool { return reflect.DeepEqual(a, b) }) {
+			t.Errorf("%s: %v became %v", name, before, after)
+		}
+	}
+}
+
+func row(t *testing.T, table *leases.Table, shard string) map[string]any {
+	t.Helper()
+
+	out, err := table.API.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table.Table, Key: leases.Key(table.Stream, shard), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	all := map[string]any{}
+	for name, value := range out.Item {
+		all[name] = value
+	}
+
+	return all
+}
