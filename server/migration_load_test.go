@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,11 +80,12 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 	for n := range kills {
 		migrator, wire := process(newer, 1)
 		killed, kill := context.WithCancel(t.Context())
-		write := 0
+
+		var writes atomic.Int64
 
 		// The process ends before or after a write.
 		end := func(c *embeddedtest.Call) error {
-			if write++; write > n/2 {
+			if writes.Add(1) > int64(n/2) {
 				kill()
 			}
 

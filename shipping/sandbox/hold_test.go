@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +16,15 @@ import (
 func TestAHeldParcelDoesNotLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := newDB(t)
-		var left []string
+
+		var (
+			mu   sync.Mutex // the reports of several shipments come at once
+			left []string
+		)
+
 		carrier := newCarrier(t, db, func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			left = append(left, r.Shipment+" "+string(r.Milestone))
 
 			return shipping.Accepted, nil
