@@ -23,8 +23,8 @@ type view struct {
 	readAt time.Time            // before the read
 }
 
-// List returns all endpoints by their ids, the configured endpoints first, also those that are Unreadable. It reads the whole table,
-// which has at most maxEndpoints endpoints and as many that were removed.
+// List returns all endpoints by their ids, the configured endpoints first, also those that are Unreadable. It
+// reads the whole table, which has at most maxEndpoints endpoints with those that were removed, and their counts.
 func (s *Endpoints) List(ctx context.Context) ([]Endpoint, error) {
 	v, err := s.read(ctx)
 	return v.all, err

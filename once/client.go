@@ -37,10 +37,7 @@ func (c client) Scan(ctx context.Context, in *dynamodb.ScanInput, options ...fun
 // learn asks for the service's time if no answer has stated it so far. It comes before a step that
 // cannot be taken back and that stores or compares an end.
 func (c *Claims) learn(ctx context.Context) error {
-	return c.clock.Learn(ctx, func(ctx context.Context) error {
-		_, err := c.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.cfg.Table, Key: recordKey(probePrefix + "clock")})
-		return err
-	})
+	return c.clock.LearnFrom(ctx, c.cfg.DynamoDB.GetItem, c.cfg.Table, recordKey(probePrefix+"clock"))
 }
 
 // writeAttempts is how often a write is sent until DynamoDB has decided.

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"ratchet/internal/dynamo"
 )
 
 // Bounds of what is stored as text, in bytes.
@@ -123,10 +125,8 @@ func (f *Failure) encode() []byte {
 	return text
 }
 
-// cut shortens a text to n bytes of valid UTF-8. It may end within a character, which becomes a "?".
-func cut(text string, n int) string {
-	return strings.ToValidUTF8(text[:min(len(text), n)], "?")
-}
+// cut makes a text valid UTF-8 of at most n bytes.
+func cut(text string, n int) string { return dynamo.Cut(strings.ToValidUTF8(text, "?"), n) }
 
 // decodeFailure reads a stored failure. Its cause is the error that is registered for its
 // code, if there is one.

@@ -107,7 +107,7 @@ func (b *Backend) rebuildLists(ctx context.Context) error {
 
 	var noted time.Time // the newest gap that the lists have heard of
 	for ; ctx.Err() == nil; worker.Wait(ctx, rebuildAgain) {
-		// The lists have not got the records that were lost, perhaps by a worker that has ended since.
+		// The lists have not got the records that were lost. The worker that noticed it may have ended since.
 		gap, err := b.StreamInspector().LastGap(ctx)
 		if err == nil && gap.After(noted) {
 			if err = b.Lists.Missed(ctx, gap); err == nil {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 // Incarnation names one life of an order: 13 characters of 0-9 a-v, which sort by the time at which
@@ -38,11 +36,7 @@ func NewIncarnation(at time.Time) Incarnation {
 // NewIncarnation is the function of that name with the time of the service, for which it makes one read if no
 // answer has stated it so far: the lives of an id are in the order of their names.
 func (o *Orders) NewIncarnation(ctx context.Context) (Incarnation, error) {
-	err := o.clock.Learn(ctx, func(ctx context.Context) error {
-		_, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &o.cfg.Table, Key: orderKey("clock")})
-		return err
-	})
-	if err != nil {
+	if err := o.clock.LearnFrom(ctx, o.cfg.DynamoDB.GetItem, o.cfg.Table, orderKey("clock")); err != nil {
 		return "", fmt.Errorf("ask for the time: %w", asUnavailable(ctx, err))
 	}
 

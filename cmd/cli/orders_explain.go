@@ -47,19 +47,16 @@ func ordersExplain(s *settings) *cobra.Command {
 			e, err := inspect.Explain(c.Context(), b.Orders, transitions.OrderID(args[0]))
 			if errors.Is(err, transitions.ErrUnknownOrder) {
 				p, open, err := b.Executions.Unplaced(c.Context(), transitions.OrderID(args[0]))
-				if err != nil {
+				switch {
+				case err != nil:
 					return err
-				}
-
-				if open && p.Kind == executions.Failed {
+				case !open:
+					return fmt.Errorf("order %s: %w", args[0], errNotFound)
+				case p.Kind == executions.Failed:
 					return errors.Join(printProblem(c, s.json, p), &statusError{exitFailure, nil})
 				}
 
-				if open {
-					return printProblem(c, s.json, p)
-				}
-
-				return fmt.Errorf("order %s: %w", args[0], errNotFound)
+				return printProblem(c, s.json, p)
 			}
 
 			if err != nil {

@@ -130,6 +130,18 @@ func (c *Clock) Learn(ctx context.Context, read func(context.Context) error) err
 	return nil
 }
 
+// LearnFrom is Learn by get, which reads the item with the key, whether there is one or not. Its answer has to
+// pass Hear.
+func (c *Clock) LearnFrom(
+	ctx context.Context, get func(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error),
+	table string, key Item,
+) error {
+	return c.Learn(ctx, func(ctx context.Context) error {
+		_, err := get(ctx, &dynamodb.GetItemInput{TableName: &table, Key: key})
+		return err
+	})
+}
+
 func (c *Clock) learned() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

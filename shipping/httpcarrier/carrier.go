@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,14 +140,21 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 		return false, fmt.Errorf("cancel %s: %w", key, err)
 	}
 
+	return hasLeft("cancel "+key, s, shipping.Canceled)
+}
+
+// hasLeft reads the answer to a call: whether the parcel had left. still are the statuses in which it has not.
+func hasLeft(call string, s shipping.Shipment, still ...shipping.Milestone) (bool, error) {
 	switch s.Status {
-	case shipping.Canceled:
-		return false, nil
 	case shipping.Shipped, shipping.Delivered, shipping.Lost, shipping.Returned:
 		return true, nil
 	}
 
-	return false, fmt.Errorf("cancel %s: the carrier answered that the shipment is %.20q", key, s.Status)
+	if slices.Contains(still, s.Status) {
+		return false, nil
+	}
+
+	return false, fmt.Errorf("%s: the carrier answered that the shipment is %.20q", call, s.Status)
 }
 
 // codeCannotHold is the code of the answer of a carrier that cannot hold the shipment.
@@ -163,14 +171,7 @@ func (c *Carrier) Hold(ctx context.Context, key string, at int64, held bool) (le
 		return false, fmt.Errorf("hold %s: %w", key, err)
 	}
 
-	switch s.Status {
-	case shipping.Booked, shipping.Canceled:
-		return false, nil
-	case shipping.Shipped, shipping.Delivered, shipping.Lost, shipping.Returned:
-		return true, nil
-	}
-
-	return false, fmt.Errorf("hold %s: the carrier answered that the shipment is %.20q", key, s.Status)
+	return hasLeft("hold "+key, s, shipping.Booked, shipping.Canceled)
 }
 
 // lacksHold reports whether the carrier itself, and no proxy, has answered a hold with a 404: it speaks about the

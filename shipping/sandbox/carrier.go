@@ -235,7 +235,7 @@ func (c *Carrier) Hold(ctx context.Context, key string, at int64, held bool) (le
 		Bind(":at", dynamo.N(at)).
 		Bind(":now", dynamo.Seconds(time.Now())).
 		Alias(attrStatusName, attrStatus).
-		SetValue(attrHeld, &types.AttributeValueMemberBOOL{Value: held}).
+		SetValue(attrHeld, dynamo.Bool(held)).
 		SetValue(attrHeldBy, dynamo.N(at)).
 		SetValue(ExpiryAttribute, c.expiry())
 

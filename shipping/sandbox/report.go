@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/internal/dynamo"
@@ -140,7 +139,7 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 		}
 
 		// It stays in the queue until the hold has ended.
-		if held, _ := shipment[attrHeld].(*types.AttributeValueMemberBOOL); held != nil && held.Value {
+		if dynamo.Flag(shipment, attrHeld) {
 			return nil
 		}
 	}

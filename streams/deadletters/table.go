@@ -61,7 +61,8 @@ func (t *Table) encodeRecord(
 	return dynamo.Item{deadLetterParts: dynamo.N(int64(count))}, writes
 }
 
-// Store stores the record as a dead letter of r.Handler, with its parts. A repeat changes nothing. It returns ErrLeaseLost if the check fails, which may be nil.
+// Store stores the record as a dead letter of r.Handler, with its parts. A repeat changes nothing. It returns
+// ErrLeaseLost if the check, which may be nil, fails.
 func (t *Table) Store(ctx context.Context, r streams.Record, cause error, check *types.ConditionCheck) error {
 	body, err := store.EncodeRecord(r)
 	if err != nil {

@@ -224,7 +224,8 @@ func (r *Reactions) Handlers() []streams.Handler {
 
 // GeneralHandlers returns the handlers that every workflow has: the journal, notifications and
 // parked tasks. The journal's handler retries without end: a record becomes a dead letter only if
-// it cannot be decoded, or if the journal has another transition in its place. The others retry as the poller's configuration says.
+// it cannot be decoded, or if the journal has another transition in its place. The others retry as the
+// poller's configuration says.
 func (r *Reactions) GeneralHandlers() []streams.Handler {
 	record := func(ctx context.Context, c change) error {
 		err := r.cfg.Orders.Record(ctx, c.Change)
