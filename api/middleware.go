@@ -116,7 +116,7 @@ func (s *service) identify(ctx context.Context, r *http.Request, to route, c *ca
 	case to.public:
 		c.caller.ID = "address:" + network(r)
 	case s.cfg.Dev:
-		c.caller = auth.Principal{ID: "dev", Tenant: auth.DefaultTenant, Scope: auth.Admin}
+		c.caller = auth.Principal{ID: "dev", Tenant: auth.DefaultTenant, Scope: auth.Admin, Personal: true}
 	default:
 		principal, p := s.authenticate(ctx, r)
 		if p != nil {

@@ -63,6 +63,9 @@ type Principal struct {
 	ID     string
 	Tenant Tenant
 	Scope  Scope
+	// Personal grants sight of personal data: customers, addresses, notes, metadata, and the texts of causes
+	// and refusals. It stands beside the scopes: none of them includes it.
+	Personal bool
 }
 
 // May reports whether the principal's scope includes s.
