@@ -98,6 +98,10 @@ func TestAnAttemptGoesToWhatTheEndpointIsThen(t *testing.T) {
 				old.set(9*time.Second, nil)
 				h.endpoint("other", func(s *notify.Settings) { s.Filter.Events = []workflow.Event{"refund"} }).set(0, down)
 				d := h.worker(func(c *notify.Config) { c.LookEvery = time.Hour })
+
+				for i := range 5 { // one after the other, from one look
+					h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
+				}
 				defer h.run(d)()
 
 				// Its first failure is stored, and so the worker looks again, between two of its regular looks.
@@ -105,16 +109,15 @@ func TestAnAttemptGoesToWhatTheEndpointIsThen(t *testing.T) {
 				failing := notice("x", 2, "REFUNDED")
 				failing.Event = "refund"
 				h.accept(d, failing)
-
-				for i := range 5 { // one after the other, from one look
-					h.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
-				}
 				time.Sleep(time.Second)
 
 				if err := change(t.Context(), h.newEndpoints()); err != nil {
 					t.Fatal(err)
 				}
 				changed := time.Now()
+				// What was read before must not be used for longer because there is nothing newer.
+				readable := changed.Add(40 * time.Second)
+				h.transport.Inject(embeddedtest.Answer("AccessDeniedException", "Scan").If(func(*embeddedtest.Call) bool { return time.Now().Before(readable) }))
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
 

@@ -263,25 +263,35 @@ func TestAnUnknownOutcomeNamesTheCauseOfTheContext(t *testing.T) {
 // A request whose id is given is sent without a read: whichever slot of the ring holds its
 // request id, the condition of the write must find it.
 func TestTheConditionFindsARequestIDInEverySlot(t *testing.T) {
+	// Each enters another state, so an order that is not known can refuse it only by its ring.
+	event := func(id transitions.TransitionID) workflow.Event {
+		if id%2 == 1 {
+			return workflow.Hold
+		}
+
+		return workflow.Release
+	}
+
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
-		for last := transitions.TransitionID(2); last <= ringSize; last++ {
-			order := transitions.OrderID(fmt.Sprint("o-", last))
-			s.foreign(t, order, workflow.PaymentReceived)
+		// A later request would read first.
+		for keyed := transitions.TransitionID(1); keyed+2 <= ringSize+1; keyed++ {
+			order := transitions.OrderID(fmt.Sprint("o-", keyed))
+			s.foreign(t, order, workflow.Pending)
 
-			for id := transitions.TransitionID(1); id <= last; id++ {
-				r := given(order, workflow.ShipPart, id)
-				if id == last {
+			for id := transitions.TransitionID(1); id <= keyed+1; id++ {
+				r := given(order, event(id), id)
+				if id == keyed {
 					r.RequestID = "k"
 				}
 				s.want(t, r, transitions.Applied)
 			}
 
-			again := given(order, workflow.ShipPart, last+1)
+			again := given(order, event(keyed), keyed+2)
 			again.RequestID = "k"
 
-			if r := s.want(t, again, transitions.Replayed); r.Transition.ID != last {
-				t.Errorf("%+v, want transition %d", r.Transition, last)
+			if r := s.want(t, again, transitions.Replayed); r.Transition.ID != keyed {
+				t.Errorf("%+v, want transition %d", r.Transition, keyed)
 			}
 		}
 	})

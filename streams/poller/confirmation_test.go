@@ -101,6 +101,29 @@ func TestOneMissingStreamAtAListingLosesNothing(t *testing.T) {
 	})
 }
 
+// The reader of a shard and its listing both hear once that there is no stream.
+func TestOneMissingStreamEndsNoShard(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		l, g := newRecorder(), &gaps{}
+		transport, throughTransport := w.intercept()
+		p := w.start(w.config(l.handle, throughTransport, g.hook, func(c *Config) { c.discoverEvery = time.Minute }))
+		w.write("o-0", 1)
+		w.until("the first record is handled", func() bool { return l.count() == 1 })
+
+		listing := transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "DescribeStream").Next(1))
+		transport.Inject(embeddedtest.Answer("ResourceNotFoundException", "GetRecords", "GetShardIterator").Next(1))
+		w.until("the stream was missing once", func() bool { return listing.Strikes() == 1 })
+		w.write("o-0", 2)
+		w.until("all are handled", func() bool { return l.count() == 2 })
+		w.stopped(p)
+
+		if len(g.all()) != 0 {
+			t.Errorf("gaps %+v", g.all())
+		}
+	})
+}
+
 func TestOneMissingShardIsNotGone(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
