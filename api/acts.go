@@ -28,7 +28,7 @@ func (s *service) beginAct(ctx context.Context, r *http.Request, w http.Response
 
 	act, err := s.cfg.Acts.Begin(ctx, audit.Entry{
 		Who:     c.caller.ID,
-		Via:     "api",
+		Via:     c.via(),
 		From:    address(r),
 		Tenant:  tenant(c.caller.Tenant).owner(),
 		Act:     to.id,
@@ -100,7 +100,7 @@ type actShown struct {
 	At      time.Time  `json:"at" doc:"When it began."`
 	EndedAt *time.Time `json:"endedAt,omitempty" doc:"When its result was written. Absent without one."`
 	Who     string     `json:"who"`
-	Via     string     `json:"via" enum:"api,cli"`
+	Via     string     `json:"via" doc:"The way by which it came: api, cli, or the part of the server that made the request." example:"api"`
 	From    string     `json:"from,omitempty" doc:"The address of the caller, or the machine of a command."`
 	Act     string     `json:"act" doc:"The operation, or the command."`
 	On      string     `json:"on,omitempty" doc:"The ids of what it was done to."`

@@ -112,7 +112,14 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 
 // identify sets the caller of the request and charges the caller's rate limit, and then the tenant's.
 func (s *service) identify(ctx context.Context, r *http.Request, to route, c *call) *problem {
+	by, inside := identityOf(ctx)
+
 	switch {
+	case inside:
+		c.caller, c.by = by.Principal, &by
+		if p := s.admitIdentity(ctx, by); p != nil {
+			return p
+		}
 	case to.public:
 		c.caller.ID = "address:" + network(r)
 	case s.cfg.Dev:
@@ -177,9 +184,13 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 	s.credentials.remove(token)
 	s.failures.charge(network(r))
 
+	return auth.Principal{}, unauthenticated()
+}
+
+func unauthenticated() *problem {
 	p := newProblem(http.StatusUnauthorized, "unauthenticated", "This request needs a valid credential: Authorization: Bearer ...")
 
-	return auth.Principal{}, p.withHeader("WWW-Authenticate", `Bearer realm="ratchet"`)
+	return p.withHeader("WWW-Authenticate", `Bearer realm="ratchet"`)
 }
 
 // bearerToken returns the token of the only Authorization header. It reports false if there is
