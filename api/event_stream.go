@@ -235,7 +235,10 @@ func (e *eventStream) writeTransition(t transitions.Transition) {
 	}
 	e.seen = t.ID
 
-	data, err := json.Marshal(showTransition(t))
+	shown := showTransition(t)
+	e.caller.maskAnswer(&shown)
+
+	data, err := json.Marshal(shown)
 	if err != nil {
 		e.err = err
 		return
