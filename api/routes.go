@@ -36,6 +36,8 @@ func (s *service) routes(h huma.API) {
 	s.deliveryRoutes(h)
 	s.statusRoutes(h)
 	s.actRoutes(h)
+
+	describeMasks(h.OpenAPI(), h.OpenAPI().Components.Schemas.Map()["Problem"], reflect.TypeFor[problem]())
 }
 
 // route describes one operation: its place in the document, and who may call it.
