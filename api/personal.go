@@ -247,6 +247,7 @@ func (c caller) maskProblems(problems []statusProblem, status inspect.SystemStat
 func describeMasks(doc *huma.OpenAPI, schema *huma.Schema, shown reflect.Type) {
 	for shown.Kind() == reflect.Pointer || shown.Kind() == reflect.Slice {
 		shown = shown.Elem()
+
 		if schema.Items != nil {
 			schema = schema.Items
 		}

@@ -312,6 +312,7 @@ func TestNoMemberShowsAPerson(t *testing.T) {
 		}
 
 		before := p.number
+
 		body := p.plant(op, strings.ReplaceAll(row.body, "$", result))
 		var headers []string
 		if row.keyed {
