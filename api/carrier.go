@@ -160,7 +160,7 @@ func (s *service) listCarrierReports(ctx context.Context, c caller, in *listRepo
 }
 
 type endReportInput struct {
-	Ref  string `path:"ref" minLength:"1" maxLength:"300" pattern:"^[A-Za-z0-9_-]+$"`
+	Ref  string `path:"ref" minLength:"1" maxLength:"400" pattern:"^[A-Za-z0-9_-]+$"`
 	Body struct {
 		Cause newCause `json:"cause" doc:"Why: a code, a text or both."`
 	}

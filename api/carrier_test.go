@@ -102,7 +102,7 @@ func TestAPersonEndsAReportOfTheCarrier(t *testing.T) {
 	s.want(s.callbackTo("/v1/callbacks/carrier", "rep_2", reported("acme:o-9", "shipped"), nil), http.StatusOK, "")
 
 	const list = "/v1/callbacks/carrier/reports"
-	ref := base64.RawURLEncoding.EncodeToString([]byte("r/acme:o-1/returned"))
+	ref := base64.RawURLEncoding.EncodeToString([]byte("acme:o-1/r/acme:o-1/returned"))
 	done := list + "/" + ref + "/done"
 	if a := s.must("GET", list+"?effect=attention", "", "Authorization", acme); !strings.Contains(a.text, `"ref":"`+ref+`"`) {
 		t.Error(a.text)

@@ -91,33 +91,45 @@ func (s *service) listDeadLetters(ctx context.Context, c caller, in *listDeadLet
 	var err error
 	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"letters", string(c.tenant), in.Handler, in.Order},
 		func(after string, n int) ([]deadletters.Letter, string, error) {
+			if in.Order != "" {
+				return s.cfg.DeadLetters.OfItem(ctx, in.Handler, orderKey(c.tenant.storedID(in.Order)), after, n)
+			}
+
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
-		func(l deadletters.Letter) (deadLetter, bool, error) {
-			id, own := c.tenant.ownID(orderIDOf(l))
-			own = own && (in.Order == "" || in.Order == id)
-
-			return deadLetter{
-				ID:         deadLetterID(l),
-				Handler:    l.Handler,
-				OrderID:    id,
-				Error:      l.Error,
-				Permanent:  l.Permanent,
-				Attempts:   l.Attempts,
-				Redrives:   l.Redrives,
-				FailedAt:   l.FailedAt,
-				QueuedAt:   optionalTime(l.QueuedAt),
-				Unreadable: l.Unreadable,
-			}, own, nil
-		})
+		c.showDeadLetter)
 
 	return out, err
 }
 
-// deadLetterID returns the id as callers see it. A stored id has characters that a path cannot have.
-func deadLetterID(l deadletters.Letter) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(l.ID))
+// orderKey is the primary key of an order's item.
+func orderKey(stored string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: stored}}
 }
+
+// showDeadLetter returns a dead letter as the caller may see it. It reports false for another tenant's.
+func (c caller) showDeadLetter(l deadletters.Letter) (deadLetter, bool, error) {
+	id, own := c.tenant.ownID(orderIDOf(l))
+
+	return deadLetter{
+		ID:         deadLetterID(l),
+		Handler:    l.Handler,
+		OrderID:    id,
+		Error:      l.Error,
+		Permanent:  l.Permanent,
+		Attempts:   l.Attempts,
+		Redrives:   l.Redrives,
+		FailedAt:   l.FailedAt,
+		QueuedAt:   optionalTime(l.QueuedAt),
+		Unreadable: l.Unreadable,
+	}, own, nil
+}
+
+// deadLetterID returns the id as callers see it. A stored id has characters that a path cannot have.
+func deadLetterID(l deadletters.Letter) string { return encodedID(l.ID) }
+
+// encodedID returns a stored id in characters that a path can have, "" for none.
+func encodedID(stored string) string { return base64.RawURLEncoding.EncodeToString([]byte(stored)) }
 
 // orderIDOf returns the stored id of the order that the dead letter is about, "" if it is unknown.
 func orderIDOf(l deadletters.Letter) string {

@@ -374,7 +374,7 @@ func TestNoMemberShowsAPerson(t *testing.T) {
 		}
 	}
 
-	for _, member := range []string{"customer", "reference", "metadata", "shippingAddress", "billingAddress", "text", "by", "holder", "result", "message", "payload", "what"} {
+	for _, member := range []string{"customer", "reference", "metadata", "shippingAddress", "billingAddress", "text", "by", "holder", "result", "message", "payload", "why"} {
 		if !maskedMembers[member] {
 			t.Errorf("no answer has masked %s", member)
 		}

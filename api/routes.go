@@ -20,6 +20,8 @@ func (s *service) routes(h huma.API) {
 	s.transitionRoutes(h)
 	s.editRoutes(h)
 	s.watchRoutes(h)
+	s.refusalRoutes(h)
+	s.previewRoutes(h)
 	s.inventoryRoutes(h)
 	s.actionRoutes(h)
 	s.claimRoutes(h)

@@ -10,12 +10,53 @@ import (
 	"ratchet/operate/inspect"
 )
 
-// moment is one line of an order's time line.
+// moment is one fact of an order's time line.
 type moment struct {
 	At   time.Time `json:"at"`
-	Kind string    `json:"kind" enum:"transition,execution,task,delivery,dead letter,effect,refusal"`
-	What string    `json:"what" personal:"text" doc:"What has happened, in words."`
+	Kind string    `json:"kind" enum:"transition,edit,refusal,execution,task,reservation,payment,parcel,carrier report,delivery,retry,dead letter,effect"`
+	What string    `json:"what" doc:"What has happened, in words."`
+	Why  string    `json:"why,omitempty" personal:"text" doc:"What a person or another program has written about it."`
 	Next string    `json:"next,omitempty" doc:"What brings the order on from here. Absent if nothing has to be done."`
+	Ref  reference `json:"ref"`
+}
+
+// reference names what a moment is about.
+type reference struct {
+	TransitionID   int64      `json:"transitionId,omitempty" doc:"The transition that was made or is handled, or after which a task waits."`
+	Event          string     `json:"event,omitempty"`
+	State          string     `json:"state,omitempty" doc:"Where a transition leads, or what a task or notification is about."`
+	Code           string     `json:"code,omitempty" doc:"The verdict or other reason of a refusal; the code of a cause."`
+	Needs          []string   `json:"needs,omitempty" doc:"The states from which a refused event is legal."`
+	Status         string     `json:"status,omitempty" doc:"What has become of it."`
+	Execution      string     `json:"execution,omitempty"`
+	Handler        string     `json:"handler,omitempty"`
+	DeadLetter     string     `json:"deadLetter,omitempty" doc:"The id of the dead letter of the handler."`
+	Endpoint       string     `json:"endpoint,omitempty"`
+	Delivery       string     `json:"delivery,omitempty"`
+	Attempt        int        `json:"attempt,omitempty"`
+	Payment        string     `json:"payment,omitempty"`
+	Step           string     `json:"step,omitempty" doc:"The step of the payment."`
+	Reservation    string     `json:"reservation,omitempty"`
+	Parcel         string     `json:"parcel,omitempty"`
+	Report         string     `json:"report,omitempty" doc:"The ref of a report of the carrier."`
+	ContentVersion int64      `json:"contentVersion,omitempty" doc:"The version of the content that an edit made."`
+	Count          int64      `json:"count,omitempty" doc:"How many refusals at least, records that wait, or redrives."`
+	First          *time.Time `json:"first,omitempty" doc:"When the first of the refusals was."`
+	More           int64      `json:"more,omitempty" doc:"Other refusals, for which the log had no room."`
+	Error          string     `json:"error,omitempty" personal:"text"`
+	NextTry        *time.Time `json:"nextTry,omitempty"`
+}
+
+// showRef returns a reference as the tenant sees it.
+func (t tenant) showRef(r inspect.Ref) reference {
+	return reference{
+		TransitionID: int64(r.Transition), Event: r.Event, State: string(r.State), Code: r.Code, Needs: toStrings(r.Needs), Status: r.Status,
+		Execution: t.ownWords(r.Execution), Handler: r.Handler, DeadLetter: encodedID(r.DeadLetter),
+		Endpoint: t.publicID(r.Endpoint), Delivery: t.ownWords(r.Delivery), Attempt: r.Attempt,
+		Payment: t.publicID(r.Payment), Step: r.Step, Reservation: t.publicID(r.Reservation), Parcel: r.Parcel, Report: encodedID(r.Report),
+		ContentVersion: r.ContentVersion, Count: r.Count, First: optionalTime(r.First), More: r.More,
+		Error: t.ownWords(r.Error), NextTry: optionalTime(r.NextTry),
+	}
 }
 
 // timeline returns the time line of an explanation as the caller may see it, and the names of the parts
@@ -25,7 +66,10 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 
 	moments = make([]moment, len(found))
 	for i, m := range found {
-		moments[i] = moment{At: m.At, Kind: string(m.Kind), What: c.tenant.ownWords(m.What), Next: c.tenant.ownWords(m.Next)}
+		moments[i] = moment{
+			At: m.At, Kind: string(m.Kind), What: c.tenant.ownWords(m.What), Why: strings.TrimLeft(c.tenant.ownWords(m.Why), ",: "), Next: c.tenant.ownWords(m.Next),
+			Ref: c.tenant.showRef(m.Ref),
+		}
 	}
 
 	effects = make([]due, len(waiting))
@@ -44,10 +88,10 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 	return moments, effects, incomplete
 }
 
-// around returns the sources that the caller may see beside an order's transitions. Tasks, deliveries and
+// around returns the sources that the caller may see beside an order's transitions. Tasks, deliveries, payments, reports and
 // dead letters are for administrators, as are their lists.
 func (s *service) around(c caller) inspect.Around {
-	a := inspect.Around{Executions: s.cfg.Around.Executions, Refusals: s.cfg.Around.Refusals}
+	a := inspect.Around{Executions: s.cfg.Around.Executions, Refusals: s.cfg.Around.Refusals, Stock: s.cfg.Around.Stock}
 	if !c.May(auth.Admin) {
 		return a
 	}

@@ -3,11 +3,12 @@ package api_test
 import (
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/api"
 	"ratchet/api/auth"
@@ -33,10 +34,8 @@ func (s seen) OfOrder(_ context.Context, order string) ([]notify.Delivery, error
 	return []notify.Delivery{own, other}, s.err
 }
 
-func (s seen) All(context.Context, string, deadletters.Filter) iter.Seq2[deadletters.Letter, error] {
-	return func(yield func(deadletters.Letter, error) bool) {
-		yield(deadletters.Letter{}, errors.New("table ratchet-dead-letters: denied"))
-	}
+func (s seen) OfItem(context.Context, string, map[string]types.AttributeValue, string, int) ([]deadletters.Letter, string, error) {
+	return nil, "", errors.New("table ratchet-dead-letters: denied")
 }
 
 func TestAnExplanationHasATimeLine(t *testing.T) {
@@ -49,7 +48,7 @@ func TestAnExplanationHasATimeLine(t *testing.T) {
 	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", s.key("acme", auth.Act)), http.StatusCreated, "")
 
 	a := s.want(s.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", s.key("acme", auth.Read)), http.StatusOK, "")
-	for _, want := range []string{"1 place to PENDING", "add_items was refused: out-of-stock: out of stock: mug, wanted 2, 1 left", "`ratchet executions repair o-1`"} {
+	for _, want := range []string{"1 place to PENDING", `"what":"add_items was refused: out-of-stock","why":"out of stock: mug, wanted 2, 1 left"`, `"code":"out-of-stock","count":1`, "`ratchet executions repair o-1`"} {
 		if !strings.Contains(a.text, want) {
 			t.Errorf("%q is missing in %s", want, a.text)
 		}
@@ -69,4 +68,17 @@ func TestAnExplanationHasATimeLine(t *testing.T) {
 			t.Errorf("%q is in %s", secret, a.text)
 		}
 	}
+}
+
+// TestRefusalsOfAnOrder are data; their texts are for callers with the grant.
+func TestRefusalsOfAnOrder(t *testing.T) {
+	s := newAPIServer(t, func(c *api.Config) { c.Around = inspect.Around{Refusals: seen{}} })
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", s.key("acme", auth.Act)), http.StatusCreated, "")
+
+	a := s.want(s.ask("GET", "/v1/orders/o-1/refusals", "", "Authorization", s.keyOf(auth.NewKey{Tenant: "acme", Scope: auth.Read})), http.StatusOK, "")
+	if !strings.Contains(a.text, `{"event":"add_items","code":"out-of-stock","text":"[masked]","count":1,`) {
+		t.Error(a.text)
+	}
+
+	s.want(s.ask("GET", "/v1/orders/o-1/refusals", "", "Authorization", s.key("evil", auth.Read)), http.StatusNotFound, "order_not_found")
 }

@@ -331,7 +331,7 @@ type explanation struct {
 	OtherVersion int       `json:"otherVersion,omitempty" doc:"The version of the definition that moved the order last, if it is not the current one."`
 	Note         string    `json:"note,omitempty" doc:"What the state does not do although it seems so."`
 	Due          []due     `json:"due" doc:"The effects that the order still has to have, for administrators."`
-	Timeline     []moment  `json:"timeline" doc:"Transitions, execution and refusals by time; for administrators also waiting tasks, notifications and dead letters. The log of refusals does not have all."`
+	Timeline     []moment  `json:"timeline" doc:"Each recorded fact by time: transitions, edits, executions, reservations and refusals; for administrators also waiting tasks, payments, parcels, reports of the carrier, notifications, retries and dead letters. The log of refusals does not have all."`
 	Incomplete   []string  `json:"incomplete,omitempty" doc:"What could not be read for the time line."`
 	Unplaced     *unplaced `json:"unplaced,omitempty" doc:"The execution that is to place the order, if the order does not exist. All else is empty then."`
 }

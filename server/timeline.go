@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/internal/plural"
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
 	"ratchet/payments"
@@ -27,6 +28,7 @@ func (b *Backend) Around() inspect.Around {
 		DeadLetters: b.DeadLetters(),
 		Queue:       b.RetryQueue(),
 		Reports:     b.Reports,
+		Stock:       b.Stock,
 		ShipmentDue: b.shipmentDue,
 		Payment:     b.paymentOf,
 		Hold:        b.holdAnswer,
@@ -122,29 +124,41 @@ func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event w
 	return inspect.Skips(e.Options[i].To, due), err
 }
 
-// executionMoments returns when the order's current execution was started, and how it ended.
-func (b *Backend) executionMoments(ctx context.Context, id transitions.OrderID) ([]inspect.Moment, error) {
-	current, found, err := b.Executions.Current(ctx, id)
-	if err != nil || !found {
-		return nil, err
+// executionMoments returns when the executions of the order's life were started and redriven, and how they ended.
+func (b *Backend) executionMoments(ctx context.Context, id transitions.OrderID) (moments []inspect.Moment, err error) {
+	chain, err := b.Executions.Chain(ctx, id)
+	for i, x := range chain {
+		moments = append(moments, momentsOf(id, x, i == len(chain)-1)...)
 	}
 
-	return momentsOf(id, current), nil
+	return moments, err
 }
 
-// momentsOf returns when the execution was started, and how it ended.
-func momentsOf(id transitions.OrderID, x executions.Execution) []inspect.Moment {
-	moments := []inspect.Moment{{At: x.StartedAt, Kind: inspect.AboutExecution, What: fmt.Sprintf("execution %s was started", x.Name)}}
+// momentsOf returns when the execution was started and redriven, and how it ended. Only the current one is to be
+// repaired.
+func momentsOf(id transitions.OrderID, x executions.Execution, current bool) []inspect.Moment {
+	at := func(when time.Time, status, what string) inspect.Moment {
+		return inspect.Moment{At: when, Kind: inspect.AboutExecution, What: fmt.Sprintf("execution %s %s", x.Name, what), Ref: inspect.Ref{Execution: x.Name, Status: status}}
+	}
+
+	moments := []inspect.Moment{at(x.StartedAt, "STARTED", "was started")}
+	// Step Functions says how often, and when the newest redrive began.
+	if x.Redrives > 0 {
+		redriven := at(x.RedrivenAt, "REDRIVEN", fmt.Sprintf("was redriven, %s in all", plural.Of(x.Redrives, "time")))
+		redriven.Ref.Count = int64(x.Redrives)
+		moments = append(moments, redriven)
+	}
+
 	if x.Status == types.ExecutionStatusRunning {
 		return moments
 	}
 
-	ended := inspect.Moment{At: x.StoppedAt, Kind: inspect.AboutExecution, What: fmt.Sprintf("execution %s ended: %s", x.Name, x.Status)}
-	if x.Error != "" {
+	ended := at(x.StoppedAt, string(x.Status), fmt.Sprintf("ended: %s", x.Status))
+	if ended.Ref.Error = x.Error; x.Error != "" {
 		ended.What += " with " + x.Error
 	}
 
-	if x.Failed() {
+	if x.Failed() && current {
 		ended.Next = fmt.Sprintf("`ratchet executions describe %s` shows why, `ratchet executions repair %s` brings it on", id, id)
 	}
 

@@ -40,6 +40,19 @@ type editTrace struct {
 // traceKey is the name of the member that records the edit with this digest.
 func traceKey(event digest) string { return base64.RawURLEncoding.EncodeToString(event[:]) }
 
+// Edits returns the edits of the content that the order remembers, by the version of the content that each made.
+// An order forgets them by age and number.
+func (o *Order) Edits() map[int64]time.Time {
+	made := map[int64]time.Time{}
+	for key, v := range o.edits {
+		if m, ok := v.(*types.AttributeValueMemberM); ok { // the versions are numbers
+			made[dynamo.Number(o.edits, key+versionSuffix)] = dynamo.Time(m.Value, "at")
+		}
+	}
+
+	return made
+}
+
 // outdated returns the keys of the traces that the next write may remove, oldest first
 // and at most maxForgotten: all traces older than age and, if there are memory traces or
 // more, the oldest quarter.

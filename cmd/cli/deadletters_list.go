@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/internal/dynamo"
 	"ratchet/server"
 	"ratchet/streams/deadletters"
 )
@@ -16,7 +17,7 @@ import (
 func deadLettersList(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list [HANDLER]", Short: "List dead letters, of one handler or of all", Args: cobra.MaximumNArgs(1),
-		Long:    "Lists dead letters by handler, in the order of the stream.",
+		Long:    "Lists dead letters by handler and item. Those of one item are in the order of the stream.",
 		Example: "  ratchet deadletters list\n  ratchet deadletters list --order o-1\n  ratchet deadletters list notify --json | jq -r .id",
 	}
 	limit := c.Flags().Int("limit", 100, "at most this many of each handler, 1 to 1000")
@@ -68,29 +69,13 @@ func deadLettersList(s *settings) *cobra.Command {
 	return c
 }
 
-// listDeadLetters lists dead letters of a handler, of one order if it is not "". They are not found by their
-// order, so that takes a read of all of them.
-func listDeadLetters(ctx context.Context, letters deadletters.Letters, handler, order, after string, limit int) (found []deadletters.Letter, next string, err error) {
+// listDeadLetters lists dead letters of a handler, of one order if it is not "".
+func listDeadLetters(ctx context.Context, letters deadletters.Letters, handler, order, after string, limit int) ([]deadletters.Letter, string, error) {
 	if order == "" {
 		return letters.List(ctx, handler, after, limit)
 	}
 
-	for next = after; ; {
-		page, more, err := letters.List(ctx, handler, next, limit)
-		if err != nil {
-			return nil, "", err
-		}
-
-		for _, l := range page {
-			if toPrinted(l).Order == order {
-				found = append(found, l)
-			}
-		}
-
-		if next = more; next == "" || len(found) >= limit {
-			return found, next, nil
-		}
-	}
+	return letters.OfItem(ctx, handler, dynamo.Item{"orderId": dynamo.S(order)}, after, limit)
 }
 
 func printDeadLetters(out io.Writer, asJSON bool, letters []printedDeadLetter) error {

@@ -119,7 +119,7 @@ func TestOrdersExplainShowsWhatWasRefused(t *testing.T) {
 	})
 
 	out, _ := run(t, s, "explain", "o-1")
-	if !strings.Contains(out, "deliver was refused: WrongState: the order was PAYMENT_RECEIVED, it needs SHIPPED, through cli\n") || strings.Contains(out, "ada") {
+	if !strings.Contains(out, "deliver was refused: WrongState, through cli: the order was PAYMENT_RECEIVED, it needs SHIPPED\n") || strings.Contains(out, "ada") {
 		t.Errorf("%s", out)
 	}
 

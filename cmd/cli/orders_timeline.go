@@ -15,7 +15,7 @@ func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect
 	fmt.Fprintln(w, "\ntime line")
 
 	for _, m := range moments {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", stamp(m.At), m.Kind, inLine(m.What))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", stamp(m.At), m.Kind, inLine(m.Words()))
 	}
 
 	for _, what := range incomplete {

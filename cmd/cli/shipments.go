@@ -88,10 +88,10 @@ func shipmentsReportsDone(s *settings) *cobra.Command {
 		Long: `Takes a report that needs a person off the list, for example because the money was given back elsewhere.
 It is not tried again, and a repeat of the carrier changes nothing. It changes neither the order nor its
 payment. Who, when and why are kept for 400 days; the first closing counts, and a repeat prints it. The
-name of a report is its id, or 'ID DIGEST' if the list shows that.
+name of a report is ORDER/ID, or 'ORDER/ID DIGEST' if the list shows that.
 
 Exit status: 0 done, 3 the report does not need a person, 4 no such report.`,
-		Example: "  ratchet shipments reports done r-17 --cause 'paid back in the old system'",
+		Example: "  ratchet shipments reports done o-1/r-17 --cause 'paid back in the old system'",
 	}
 	why := c.Flags().String("cause", "", "why, for people, up to 1,000 bytes; required")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -126,9 +126,14 @@ func (s *Stock) endTransaction(order string, e ending, seen record) *txn.Transac
 	item["status"] = dynamo.S(string(e.status))
 	item["version"] = dynamo.N(seen.version + 1)
 	item["lines"] = linesValue(seen.Lines)
+	item["endedAt"] = dynamo.Millis(s.clock.Now())
 
-	if e.status == Expired {
+	switch {
+	case e.status == Expired:
 		item["lines"] = linesValue(nil) // the order may reserve again
+		item["endedAt"] = dynamo.Millis(seen.ExpiresAt)
+	case !seen.ReservedAt.IsZero():
+		item["reservedAt"] = dynamo.Millis(seen.ReservedAt)
 	}
 
 	condition := "attribute_not_exists(sku)"
@@ -148,6 +153,10 @@ func (s *Stock) endTransaction(order string, e ending, seen record) *txn.Transac
 	if seen.Status == Reserved && !seen.ExpiresAt.IsZero() {
 		condition += e.endCondition()
 		s.eachAttempt(&t, order, func(now time.Time) {
+			if e.status != Expired {
+				item["endedAt"] = dynamo.Millis(now)
+			}
+
 			now = now.Add(-e.margin)
 			switch {
 			case e.status != Released:
@@ -155,6 +164,7 @@ func (s *Stock) endTransaction(order string, e ending, seen record) *txn.Transac
 			// As if a sweep had come before.
 			case seen.expiredAt(now):
 				item["lines"] = linesValue(nil)
+				delete(item, "reservedAt")
 			}
 		})
 	}

@@ -35,6 +35,10 @@ type Reservation struct {
 	Lines []Line `json:"lines,omitempty"`
 	// ExpiresAt is when the reservation expires; zero if it does not, or has expired.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+	// ReservedAt is when the first lines were reserved, zero after an expiry. EndedAt is when a call committed
+	// or released the reservation, or when it expired, zero before that.
+	ReservedAt time.Time `json:"reservedAt,omitzero"`
+	EndedAt    time.Time `json:"endedAt,omitzero"`
 }
 
 type image = dynamo.Item
@@ -83,7 +87,7 @@ type record struct {
 
 // The types of the attributes of a reservation, and of each of its lines.
 var (
-	recordKinds = dynamo.Kinds{"status": "S", "lines": "L", "expiresAt": "N", "version": "N", "base": "B"}
+	recordKinds = dynamo.Kinds{"status": "S", "lines": "L", "expiresAt": "N", "version": "N", "base": "B", "reservedAt": "N", "endedAt": "N"}
 	lineKinds   = dynamo.Kinds{"sku": "S", "quantity": "N"}
 )
 
@@ -95,9 +99,16 @@ func decode(item image) (record, error) {
 			Status:    Status(dynamo.Text(item, "status")),
 			Lines:     decodeLines(item["lines"]),
 			ExpiresAt: dynamo.Time(item, "expiresAt"),
+
+			ReservedAt: dynamo.Time(item, "reservedAt"),
 		},
 		version: dynamo.Number(item, "version"),
 		base:    dynamo.Bytes(item, "base"),
+	}
+
+	// An order that reserves again after an expiry keeps the time of that until it ends once more.
+	if r.Status != Reserved {
+		r.EndedAt = dynamo.Time(item, "endedAt")
 	}
 
 	err := cmp.Or(recordKinds.Check(item), lineKinds.CheckAll(item, "lines"))
@@ -127,7 +138,7 @@ func (s *Stock) Reservation(ctx context.Context, order string) (Reservation, boo
 	}
 
 	if r.expiredAt(s.clock.Now()) {
-		r = record{Reservation: Reservation{Status: Expired}} // as a sweep stores it
+		r = record{Reservation: Reservation{Status: Expired, EndedAt: r.ExpiresAt}} // as a sweep stores it
 	}
 	r.Order = order
 

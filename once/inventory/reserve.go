@@ -211,6 +211,7 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		Set("#status = :reserved").
 		Set("#lines = list_append(if_not_exists(#lines, :none), :lines)").
 		Set("version = if_not_exists(version, :zero) + :one").
+		Set("reservedAt = if_not_exists(reservedAt, :now)").
 		Bind(":reserved", dynamo.S(string(Reserved))).
 		Bind(":none", linesValue(nil)).
 		Bind(":lines", linesValue(lines)).

@@ -30,6 +30,8 @@ type Execution struct {
 	StartedAt time.Time             `json:"startedAt"`
 	StoppedAt time.Time             `json:"stoppedAt,omitzero"`
 	Redrives  int                   `json:"redrives,omitempty"`
+	// RedrivenAt is when the newest redrive began, zero without one.
+	RedrivenAt time.Time `json:"redrivenAt,omitzero"`
 	// NotRedrivable is why Step Functions refuses a redrive, empty if it allows one.
 	NotRedrivable string `json:"notRedrivable,omitempty"`
 
@@ -180,6 +182,8 @@ func (e *Executions) describeNamed(ctx context.Context, machine, name string) (x
 		StoppedAt: aws.ToTime(out.StopDate),
 		Redrives:  int(aws.ToInt32(out.RedriveCount)),
 		input:     aws.ToString(out.Input),
+
+		RedrivenAt: aws.ToTime(out.RedriveDate),
 	}
 	if id := x.orderID(); id != "" && Name(id) == name {
 		x.Number = 1

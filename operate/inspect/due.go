@@ -15,6 +15,7 @@ import (
 	"ratchet/streams/deadletters"
 	"ratchet/streams/reactions"
 	"ratchet/streams/retryqueue"
+	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
@@ -38,7 +39,8 @@ type Due struct {
 	// Next is what a person may do, "" if nothing has to be done but to wait.
 	Next string `json:"next,omitempty"`
 
-	letter bool // it is a dead letter
+	ref  Ref
+	kind Kind
 }
 
 // handlers of the stream whose effects an event can skip, by the state to which the event leads: the
@@ -116,12 +118,14 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 	if a.Reports != nil {
 		found, complete, err := a.Reports.OfOrder(ctx, string(e.Order.ID))
 		if err == nil && !complete {
-			err = errors.New("only the first thousand of each partition were looked at")
+			err = errors.New("only the first thousand of each kind were read")
 		}
 		missed("reports of the carrier", err)
 
 		for _, r := range found {
-			due = append(due, ofReport(r))
+			if r.Effect == reports.Waiting || r.Effect == reports.Attention {
+				due = append(due, ofReport(r))
+			}
 		}
 	}
 
@@ -133,6 +137,7 @@ func ofWaiting(handler string, w retryqueue.Item, pausedAt time.Time) Due {
 	d := Due{
 		Handler: handler, Error: w.Error, Attempts: w.Attempts, Since: w.Since, NextTry: w.NextTry, PausedAt: pausedAt,
 		What: fmt.Sprintf("handler %s failed %d times and is tried again at %s", handler, w.Attempts, w.NextTry.UTC().Format(time.RFC3339)),
+		kind: AboutRetry, ref: Ref{Handler: handler, Attempt: w.Attempts, Count: int64(w.Records), Error: w.Error, NextTry: w.NextTry},
 	}
 
 	switch {
@@ -148,13 +153,14 @@ func ofWaiting(handler string, w retryqueue.Item, pausedAt time.Time) Due {
 // ofPending describes a step of a payment that has no outcome yet.
 func ofPending(p payments.Payment) Due {
 	return Due{
-		Payment: p.ID, Since: p.Pending.At,
+		Payment: p.ID, Since: p.Pending.At, kind: AboutPayment,
+		ref:  Ref{Payment: p.ID, Step: p.Pending.ID, Event: string(p.Pending.Kind), Status: "pending"},
 		What: fmt.Sprintf("the bank has not answered the %s of payment %s since %s; it is asked again", p.Pending.Kind, p.ID, p.Pending.At.UTC().Format(time.RFC3339)),
 	}
 }
 
 func notHandled(handler string, since, pausedAt time.Time) Due {
-	d := Due{Handler: handler, What: "handler " + handler + " has not acted yet", Since: since, PausedAt: pausedAt, Next: "wait; if it stays, `ratchet status` says whether workers handle the stream"}
+	d := Due{ref: Ref{Handler: handler}, Handler: handler, What: "handler " + handler + " has not acted yet", Since: since, PausedAt: pausedAt, Next: "wait; if it stays, `ratchet status` says whether workers handle the stream"}
 	if !pausedAt.IsZero() {
 		return d.paused()
 	}
@@ -174,6 +180,7 @@ func ofReport(r reports.Stored) Due {
 	d := Due{
 		Report: r.Name, Error: r.Reason, Attempts: int(r.Tries), Since: r.Since, NextTry: r.NextTry,
 		What: fmt.Sprintf("the carrier's report %s (%s) waits and is tried again at %s", r.Name, r.Milestone, r.NextTry.UTC().Format(time.RFC3339)),
+		kind: AboutReport, ref: Ref{Report: r.Name, Event: string(r.Milestone), Parcel: r.Parcel, Status: string(r.Effect), NextTry: r.NextTry},
 	}
 	if r.Effect == reports.Attention {
 		d.What = fmt.Sprintf("the carrier's report %s (%s) needs a person", r.Name, r.Milestone)
@@ -183,25 +190,19 @@ func ofReport(r reports.Stored) Due {
 	return d
 }
 
-// lettersOf returns the handler's dead letters about the order.
+// lettersOf returns the handler's dead letters about the order, at most maxDeadLetters.
 func lettersOf(ctx context.Context, a Around, handler string, keys map[string]types.AttributeValue) (due []Due, err error) {
-	read := 0
-	for letter, err := range a.DeadLetters.All(ctx, handler, deadletters.Filter{}) {
-		if err != nil {
-			return due, err
-		}
+	letters, next, err := a.DeadLetters.OfItem(ctx, handler, keys, "", maxDeadLetters)
+	// The bound is an error, so that the reader learns that the answer is not whole.
+	if err == nil && next != "" {
+		err = fmt.Errorf("only the first %d were read", maxDeadLetters)
+	}
 
-		// One handler may have any number of dead letters. The bound is an error, so that the reader
-		// learns that the answer is not whole.
-		if read++; read > maxDeadLetters {
-			return due, fmt.Errorf("only the first %d were looked at", maxDeadLetters)
+	for _, letter := range letters {
+		d := Due{
+			Handler: handler, What: "handler " + handler + " gave up", Error: letter.Error, Attempts: letter.Attempts + letter.Redrives, Since: letter.FailedAt,
+			kind: AboutDeadLetter, ref: Ref{Handler: handler, DeadLetter: letter.ID, Attempt: letter.Attempts + letter.Redrives, Transition: transitionOf(letter), Error: letter.Error},
 		}
-
-		if !(deadletters.Filter{Keys: keys}).Selects(letter) {
-			continue
-		}
-
-		d := Due{Handler: handler, What: "handler " + handler + " gave up", Error: letter.Error, Attempts: letter.Attempts + letter.Redrives, Since: letter.FailedAt, letter: true}
 		if letter.QueuedAt.IsZero() {
 			d.Next = fmt.Sprintf("mend the cause, then `ratchet deadletters redrive %s %s`", handler, letter.ID)
 		} else {
@@ -210,25 +211,41 @@ func lettersOf(ctx context.Context, a Around, handler string, keys map[string]ty
 		due = append(due, d)
 	}
 
-	return due, nil
+	return due, err
+}
+
+// transitionOf returns the transition that the dead letter is about, 0 if its record does not say.
+func transitionOf(l deadletters.Letter) transitions.TransitionID {
+	if l.Record == nil {
+		return 0
+	}
+
+	change, moved, err := transitions.FromRecord(l.Record.Old, l.Record.New)
+	if err != nil || !moved {
+		return 0
+	}
+
+	return change.Transition.ID
 }
 
 // ofDue places each effect that is due in the time line.
 func (e Explanation) ofDue(due []Due) []Moment {
 	moments := make([]Moment, len(due))
 	for i, d := range due {
-		moments[i] = Moment{At: d.Since, Kind: AboutEffect, What: d.What, Next: cmp.Or(d.Next, "wait: "+d.What)}
-		if d.letter {
-			moments[i].Kind = AboutDeadLetter
-		}
-
+		m := Moment{At: d.Since, Kind: cmp.Or(d.kind, AboutEffect), What: d.What, Next: cmp.Or(d.Next, "wait: "+d.What), Ref: d.ref}
 		if d.Since.IsZero() {
-			moments[i].At = e.Order.UpdatedAt
+			m.At = e.Order.UpdatedAt
 		}
 
-		if d.Error != "" {
-			moments[i].What += ": " + d.Error
+		switch {
+		case d.Error == "":
+		// The carrier or a person has written it.
+		case d.Report != "":
+			m.Why = ": " + d.Error
+		default:
+			m.What += ": " + d.Error
 		}
+		moments[i] = m
 	}
 
 	return moments

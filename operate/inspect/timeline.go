@@ -1,20 +1,17 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/activities/tasktoken"
-	"ratchet/internal/plural"
 	"ratchet/notify"
+	"ratchet/once/inventory"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
@@ -30,23 +27,81 @@ type Kind string
 
 // The kinds of moments.
 const (
-	AboutTransition Kind = "transition"
-	AboutExecution  Kind = "execution"
-	AboutTask       Kind = "task"
-	AboutDelivery   Kind = "delivery"
-	AboutDeadLetter Kind = "dead letter"
-	AboutEffect     Kind = "effect"
-	AboutRefusal    Kind = "refusal"
+	AboutTransition  Kind = "transition"
+	AboutEdit        Kind = "edit"
+	AboutRefusal     Kind = "refusal"
+	AboutExecution   Kind = "execution"
+	AboutTask        Kind = "task"
+	AboutReservation Kind = "reservation"
+	AboutPayment     Kind = "payment"
+	AboutParcel      Kind = "parcel"
+	AboutReport      Kind = "carrier report"
+	AboutDelivery    Kind = "delivery"
+	AboutRetry       Kind = "retry"
+	AboutDeadLetter  Kind = "dead letter"
+	AboutEffect      Kind = "effect"
 )
 
-// Moment is one line of an order's time line.
+// Moment is one fact of an order's time line.
 type Moment struct {
 	At   time.Time `json:"at"`
 	Kind Kind      `json:"kind"`
 	// What has happened, in words.
 	What string `json:"what"`
+	// Why is what a person or another program has written about it, and who: it may concern a person.
+	Why string `json:"why,omitempty"`
 	// Next is what has to be done from here, "" if nothing has to be done.
 	Next string `json:"next,omitempty"`
+	// Ref says the same for programs, and names what the moment is about.
+	Ref Ref `json:"ref"`
+}
+
+// Words returns what has happened, and why.
+func (m Moment) Words() string { return m.What + m.Why }
+
+// Ref names what a moment is about. Members that do not apply have their zero values.
+type Ref struct {
+	// Transition is the id of the transition: that was made, that is handled, or after which a task waits.
+	Transition transitions.TransitionID `json:"transitionId,omitempty"`
+	// Event is what was requested, or the kind of an edit that was refused.
+	Event string `json:"event,omitempty"`
+	// State is where a transition leads, or what a task or notification is about.
+	State workflow.State `json:"state,omitempty"`
+	// Code is the verdict or other reason of a refusal.
+	Code string `json:"code,omitempty"`
+	// Needs are the states from which a refused event is legal.
+	Needs []workflow.State `json:"needs,omitempty"`
+	// Status is what has become of it: the status of an execution, delivery or reservation, the outcome of a
+	// step, the effect of a report.
+	Status string `json:"status,omitempty"`
+	// Execution is the name of an execution.
+	Execution string `json:"execution,omitempty"`
+	// Handler and DeadLetter name a handler of the stream, and its dead letter.
+	Handler    string `json:"handler,omitempty"`
+	DeadLetter string `json:"deadLetter,omitempty"`
+	// Endpoint and Delivery name a notification; Attempt is the number of the newest attempt, 0 without one.
+	Endpoint string `json:"endpoint,omitempty"`
+	Delivery string `json:"delivery,omitempty"`
+	Attempt  int    `json:"attempt,omitempty"`
+	// Payment and Step name a step of a payment.
+	Payment string `json:"payment,omitempty"`
+	Step    string `json:"step,omitempty"`
+	// Reservation is the name under which stock is reserved.
+	Reservation string `json:"reservation,omitempty"`
+	Parcel      string `json:"parcel,omitempty"`
+	// Report is the name of a report of the carrier.
+	Report string `json:"report,omitempty"`
+	// ContentVersion is the version of the content that an edit made.
+	ContentVersion int64 `json:"contentVersion,omitempty"`
+	// Count is how many refusals were noted at least, how many records wait for a retry, or how often an
+	// execution was redriven. First is when the first of them was.
+	Count int64     `json:"count,omitempty"`
+	First time.Time `json:"first,omitzero"`
+	// More is how many other refusals the log of refusals had no room for, at the newest one.
+	More int64 `json:"more,omitempty"`
+	// Error is the newest error, NextTry when the next attempt is due.
+	Error   string    `json:"error,omitempty"`
+	NextTry time.Time `json:"nextTry,omitzero"`
 }
 
 // Around holds readers of other tables about an order, beside its transitions. A nil field is left
@@ -63,7 +118,7 @@ type Around struct {
 	// Endpoints has the endpoints of the deliveries: a failing one explains why a delivery has no attempt.
 	Endpoints   func(context.Context) ([]notify.Endpoint, error)
 	DeadLetters interface {
-		All(ctx context.Context, handler string, filter deadletters.Filter) iter.Seq2[deadletters.Letter, error]
+		OfItem(ctx context.Context, handler string, keys map[string]types.AttributeValue, after string, limit int) ([]deadletters.Letter, string, error)
 	}
 	Refusals interface {
 		Of(ctx context.Context, order string) (refusals.Entries, error)
@@ -73,9 +128,11 @@ type Around struct {
 		WaitingOf(ctx context.Context, handler string, keys map[string]types.AttributeValue) (retryqueue.Item, bool, error)
 		Paused(context.Context) (map[string]time.Time, error)
 	}
-	// Reports has the reports of the carrier that wait.
-	Reports interface {
-		OfOrder(ctx context.Context, order string) (found []reports.Stored, complete bool, err error)
+	// Reports has the stored reports of the carrier, and the parcels that they have named.
+	Reports carrierReports
+	// Stock has the reservations, by the name of the life in which an order was placed.
+	Stock interface {
+		Reservation(ctx context.Context, life string) (inventory.Reservation, bool, error)
 	}
 	// ShipmentDue reports whether the order is to be shipped and no booking is stored.
 	ShipmentDue func(context.Context, *transitions.Order) (bool, error)
@@ -87,9 +144,15 @@ type Around struct {
 	Handlers []string
 }
 
-// maxDeadLetters bounds how many dead letters of one handler are read for a time line: they are not
-// found by their order.
-const maxDeadLetters = 1000
+// carrierReports has the methods of a *reports.Receiver that a time line needs.
+type carrierReports interface {
+	OfOrder(ctx context.Context, order string) (found []reports.Stored, complete bool, err error)
+	Parcels(ctx context.Context, order *transitions.Order) ([]reports.Parcel, error)
+	Lost(ctx context.Context, order *transitions.Order) (reports.Lost, bool, error)
+}
+
+// maxDeadLetters bounds how many dead letters of one handler about the order are read for a time line.
+const maxDeadLetters = 100
 
 // Unread names a source that a time line could not read, or not completely, and why.
 type Unread struct {
@@ -99,13 +162,16 @@ type Unread struct {
 
 func (u Unread) String() string { return fmt.Sprintf("%s: %v", u.What, u.Err) }
 
-// Timeline merges the steps of the explanation with what is around the order, by time. It also returns the
-// effects that are due; no moment advises an event that skips one of them. Incomplete lists what could not
-// be read: the rest is shown all the same.
+// Timeline merges the steps of the explanation with what is around the order, by time: each fact that a source
+// has recorded is one moment. It also returns the effects that are due; no moment advises an event that skips
+// one of them. Incomplete lists what could not be read: the rest is shown all the same.
 func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Around) (moments []Moment, due []Due, incomplete []Unread) {
+	a.remember()
+
 	for _, s := range e.Steps {
 		moments = append(moments, ofStep(s))
 	}
+	moments = append(moments, ofEdits(e.Order)...)
 	due, incomplete = e.Due(ctx, a)
 	moments = append(moments, e.ofDue(due)...)
 
@@ -132,9 +198,26 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 		add("deliveries", ofDeliveries(deliveries, failing), errors.Join(err, unread))
 	}
 
+	if a.Stock != nil {
+		found, reserved, err := a.Stock.Reservation(ctx, e.Order.PlacedLifeID())
+		add("reservation", ofReservation(found, reserved), err)
+	}
+
+	if a.Payment != nil {
+		// An error is listed by Due.
+		if p, found, err := a.Payment(ctx, e.Order); err == nil && found {
+			add("payment", ofPayment(p), nil)
+		}
+	}
+
+	if a.Reports != nil {
+		found, err := a.shipments(ctx, e.Order)
+		add("parcels", found, err)
+	}
+
 	if a.Refusals != nil {
 		found, err := a.Refusals.Of(ctx, string(e.Order.ID))
-		add("refusals", ofRefusals(found), err)
+		add("refusals", ofRefusals(d, found), err)
 	}
 
 	// A stable sort keeps moments of one millisecond in the order of the sources: a transition
@@ -144,134 +227,42 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 	return moments, due, incomplete
 }
 
-func ofStep(s Step) Moment {
-	what := fmt.Sprintf("%d %s to %s", s.ID, s.Event, s.To)
-	if why := cmp.Or(s.Cause.Text, s.Cause.Code); why != "" {
-		what += ", because " + why
+// remember makes the payment and the stored reports be read once: what is due needs them, and the time line, too.
+func (a *Around) remember() {
+	if read := a.Payment; read != nil {
+		payment := remembered[payments.Payment]{}
+		a.Payment = func(ctx context.Context, o *transitions.Order) (payments.Payment, bool, error) {
+			return payment.get(func() (payments.Payment, bool, error) { return read(ctx, o) })
+		}
 	}
 
-	if s.Cause.Actor != "" {
-		what += ", by " + s.Cause.Actor
+	if a.Reports != nil {
+		a.Reports = &reportsOnce{carrierReports: a.Reports}
 	}
-
-	return Moment{At: s.At, Kind: AboutTransition, What: what}
 }
 
-// ofTasks places each waiting task at the transition after which the task was parked. If not all of what is
-// due is known, no event is advised that could skip some of it.
-func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task, due []Due, unknown bool) []Moment {
-	moments := make([]Moment, len(tasks))
-	for i, task := range tasks {
-		awaited := workflow.State(task.Awaited)
-		moments[i] = Moment{At: e.at(transitions.TransitionID(task.Since)), Kind: AboutTask, What: "an execution waits for " + task.Awaited}
-
-		switch events := e.leadingTo(awaited); {
-		// This holds even if the order has left the state since: coming to it once ends the wait.
-		case e.Order.Reached(awaited, transitions.TransitionID(task.Since)):
-			moments[i].Next = fmt.Sprintf("the order has come to %s: a worker answers the task; if it stays, look for dead letters of the handler \"parked\"", awaited)
-		case !d.Reachable(e.Order.State, awaited):
-			moments[i].Next = fmt.Sprintf("the order cannot come to %s any more: `ratchet tasks list %s` shows the task", awaited, e.Order.ID)
-		case len(events) > 0 && (unknown && SkippedBy(awaited) != "" || len(Skips(awaited, due)) > 0):
-			moments[i].Next = fmt.Sprintf("wait for %s: effects are due before it", strings.Join(events, " or "))
-		case len(events) > 0:
-			moments[i].Next = fmt.Sprintf("wait for %s, or `ratchet orders apply %s %s`", strings.Join(events, " or "), e.Order.ID, events[0])
-		default:
-			moments[i].Next = "wait: the order can still come to " + task.Awaited
-		}
-	}
-
-	return moments
+// remembered keeps the first answer.
+type remembered[T any] struct {
+	asked bool
+	value T
+	ok    bool
+	err   error
 }
 
-// at returns when the transition was made; the order's last change if that is not known.
-func (e Explanation) at(id transitions.TransitionID) time.Time {
-	for _, s := range e.Steps {
-		if s.ID == id {
-			return s.At
-		}
+func (r *remembered[T]) get(ask func() (T, bool, error)) (T, bool, error) {
+	if !r.asked {
+		r.asked = true
+		r.value, r.ok, r.err = ask()
 	}
 
-	return e.Order.UpdatedAt
+	return r.value, r.ok, r.err
 }
 
-// leadingTo returns the events that lead to the state now.
-func (e Explanation) leadingTo(s workflow.State) (events []string) {
-	for _, o := range e.Options {
-		if o.Legal && o.To == s {
-			events = append(events, string(o.Event))
-		}
-	}
-
-	return events
+type reportsOnce struct {
+	carrierReports
+	stored remembered[[]reports.Stored]
 }
 
-// failingOf returns the endpoints that fail, by their ids. It reads them only if a delivery waits without an
-// error of its own.
-func failingOf(ctx context.Context, a Around, deliveries []notify.Delivery) (map[string]notify.Endpoint, error) {
-	waits := func(d notify.Delivery) bool { return d.Status == notify.Pending && d.Error == "" }
-	if a.Endpoints == nil || !slices.ContainsFunc(deliveries, waits) {
-		return nil, nil
-	}
-
-	all, err := a.Endpoints(ctx)
-	failing := map[string]notify.Endpoint{}
-
-	for _, e := range all {
-		if !e.FailingSince.IsZero() {
-			failing[e.ID] = e
-		}
-	}
-
-	return failing, err
-}
-
-func ofDeliveries(deliveries []notify.Delivery, failing map[string]notify.Endpoint) []Moment {
-	moments := make([]Moment, len(deliveries))
-	for i, d := range deliveries {
-		m := Moment{At: d.CreatedAt, Kind: AboutDelivery, What: fmt.Sprintf("notification of %s to %s: %s after %s", d.State, d.Endpoint, d.Status, plural.Of(d.Attempts, "attempt"))}
-		if !d.TriedAt.IsZero() {
-			m.At = d.TriedAt
-		}
-
-		if d.Error != "" {
-			m.What += ": " + d.Error
-		}
-
-		if e, fails := failing[d.Endpoint]; fails && d.Status == notify.Pending && d.Error == "" {
-			m.What += fmt.Sprintf(": the endpoint fails since %s, and is tried with few notifications at a time", e.FailingSince.UTC().Format(time.RFC3339))
-		}
-
-		switch d.Status {
-		case notify.Missed, notify.Skipped:
-			m.Next = "`ratchet deliveries redeliver " + d.ID() + "`"
-		case notify.Pending:
-			m.Next = "wait: it is tried again at " + d.NextTry.Format(time.RFC3339)
-		}
-		moments[i] = m
-	}
-
-	return moments
-}
-
-// ofRefusals places each kind of refusal at its last time. The log of refusals is incomplete, so
-// the count says "at least".
-func ofRefusals(found refusals.Entries) []Moment {
-	moments := make([]Moment, len(found.List))
-	for i, r := range found.List {
-		what := fmt.Sprintf("%s was refused: %s", r.Event, r.Code)
-		if r.Text != "" {
-			what += ": " + r.Text
-		}
-
-		if r.Source != "" {
-			what += ", through " + r.Source
-		}
-
-		if r.Count > 1 {
-			what += fmt.Sprintf(" (at least %s since %s)", plural.Of(r.Count, "time"), r.First.UTC().Format(time.RFC3339))
-		}
-		moments[i] = Moment{At: r.Last, Kind: AboutRefusal, What: what}
-	}
-
-	return moments
+func (r *reportsOnce) OfOrder(ctx context.Context, order string) ([]reports.Stored, bool, error) {
+	return r.stored.get(func() ([]reports.Stored, bool, error) { return r.carrierReports.OfOrder(ctx, order) })
 }

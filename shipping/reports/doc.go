@@ -43,8 +43,9 @@
 //	parcels#<order id>, <incarnation>/lines/<name>   the parcel's lines; TTL
 //	parcels#<order id>, <incarnation>/lost           the first report of a lost parcel; TTL
 //
-// The name is the report's id. But a carrier may use an id again for another order, shipment, milestone
-// or parcel. If the row with that name is about something else, the name is the id, a space and a digest
-// of these four fields. So two reports with the same id are judged, stored and ended separately. A row
-// is written on the condition that its name is free.
+// The name is the order's id, a slash and the report's id, so that the reports of an order are found with one
+// query of a partition. But a carrier may use an id again for another shipment, milestone or parcel. If the row
+// with that name is about something else, the name goes on with a space and a digest of these fields and the
+// order. So two reports with the same id are judged, stored and ended separately. A row is written on the
+// condition that its name is free.
 package reports

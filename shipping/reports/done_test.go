@@ -29,10 +29,10 @@ func comesBack(o *office) shipping.Report {
 	return r
 }
 
-func (o *office) find(id string) reports.Stored {
+func (o *office) find(r shipping.Report) reports.Stored {
 	o.t.Helper()
 
-	s, err := o.Find(o.t.Context(), id)
+	s, err := o.Find(o.t.Context(), r.OrderID+"/"+r.ID)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func (o *office) find(id string) reports.Stored {
 func TestAPersonEndsAReportOnce(t *testing.T) {
 	o := newOffice(t, nil)
 	r := comesBack(o)
-	before := o.find(r.ID)
+	before := o.find(r)
 
 	var group sync.WaitGroup
 	closed := make([]reports.Stored, 4)
@@ -77,7 +77,7 @@ func TestAPersonEndsAReportOnce(t *testing.T) {
 		t.Errorf("listed: %+v, want %+v", all, first)
 	}
 
-	if s, err := o.MarkDone(t.Context(), o.find(r.ID), ada); err != nil || *s.Closing != first {
+	if s, err := o.MarkDone(t.Context(), o.find(r), ada); err != nil || *s.Closing != first {
 		t.Errorf("again: %+v, %v", s, err)
 	}
 }
@@ -89,7 +89,7 @@ func TestAReportThatWasEndedActsNoMore(t *testing.T) {
 	o.sent("o-1")
 	r := parcel("o-1", "a", shipping.Returned, 0)
 	o.receive(r, reports.Attention)
-	stale := o.find(r.ID)
+	stale := o.find(r)
 
 	if _, err := o.MarkDone(t.Context(), stale, ada); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestAReportThatWasEndedActsNoMore(t *testing.T) {
 func TestAnEndingIsOfOneReport(t *testing.T) {
 	o := newOffice(t, nil)
 	r := comesBack(o)
-	first := o.find(r.ID)
+	first := o.find(r)
 
 	o.order("o-2", workflow.Pay)
 	o.sent("o-2")
@@ -172,19 +172,17 @@ func TestAnEndingFindsItsNameTaken(t *testing.T) {
 	o := newOffice(t, nil)
 	r := comesBack(o)
 
-	if _, err := o.MarkDone(t.Context(), o.find(r.ID), ada); err != nil {
+	if _, err := o.MarkDone(t.Context(), o.find(r), ada); err != nil {
 		t.Fatal(err)
 	}
 
-	o.order("o-2", workflow.Pay)
-	o.sent("o-2")
-	again := parcel("o-2", "a", shipping.Returned, 0)
+	again := parcel("o-1", "b", shipping.Returned, 0)
 	again.ID = r.ID
 	o.receive(again, reports.Attention)
-	second := o.find(r.ID)
+	second := o.find(r)
 
 	for range 2 {
-		if got, err := o.MarkDone(t.Context(), second, ada); err != nil || got.OrderID != "o-2" || got.Name == r.ID {
+		if got, err := o.MarkDone(t.Context(), second, ada); err != nil || got.Parcel != "b" || got.Name == second.Name {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
@@ -196,7 +194,7 @@ func TestAnEndingFindsItsNameTaken(t *testing.T) {
 func TestAnEndingIsRefused(t *testing.T) {
 	o := newOffice(t, nil)
 	r := comesBack(o)
-	s := o.find(r.ID)
+	s := o.find(r)
 
 	for rule, cause := range map[string]transitions.Cause{
 		"who and why": {Text: "by nobody"},
@@ -216,7 +214,7 @@ func TestAnEndingIsRefused(t *testing.T) {
 	early := report("o-2", shipping.Delivered)
 	o.receive(early, reports.Waiting)
 
-	if _, err := o.Find(t.Context(), early.ID); !errors.Is(err, reports.ErrNoAttention) {
+	if _, err := o.Find(t.Context(), "o-2/"+early.ID); !errors.Is(err, reports.ErrNoAttention) {
 		t.Errorf("one that waits: %v", err)
 	}
 
@@ -271,7 +269,7 @@ func TestAnEndingIsForgottenInTheEnd(t *testing.T) {
 	r := comesBack(o)
 
 	for range 2 {
-		s, err := o.MarkDone(t.Context(), o.find(r.ID), ada)
+		s, err := o.MarkDone(t.Context(), o.find(r), ada)
 		if err != nil || s.Closing == nil || !s.Closing.At.Equal(o.clock.Now()) {
 			t.Fatalf("%+v, %v", s, err)
 		}

@@ -24,38 +24,26 @@ const (
 	mostLookedAt = 1000
 )
 
-// CanErase returns ErrReportsWait if a stored report about the order is still to be tried. It reads all
-// waiting reports of all orders, because their keys do not contain the order.
+// CanErase returns ErrReportsWait if a stored report about the order is still to be tried. It reads only
+// the order's reports.
 func (d *Receiver) CanErase(ctx context.Context, orderID string) error {
-	for shard := range waitingShards {
-		err := d.eachOf(ctx, "waiting#"+strconv.Itoa(shard), orderID, func(s Stored) error {
-			return fmt.Errorf("%w: %s is %s", ErrReportsWait, s.ID, s.Effect)
-		})
-		if err != nil {
-			return err
-		}
-	}
-
-	return nil
+	return d.eachOf(ctx, waitingShard(orderID), orderID, func(s Stored) error {
+		return fmt.Errorf("%w: %s is %s", ErrReportsWait, s.ID, s.Effect)
+	})
 }
 
-// OfOrder returns the reports about an order that wait or need a person. It reads those of all orders, at
-// most a thousand of each of the eight partitions; complete is false if there are more.
+// OfOrder returns the stored reports about an order: those that wait or need a person, and those that were
+// refused or dealt with. It reads only these, at most a thousand of each kind; complete is false if there are
+// more.
 func (d *Receiver) OfOrder(ctx context.Context, orderID string) (found []Stored, complete bool, err error) {
 	complete = true
 
-	for shard := range waitingShards {
-		page, next, err := d.read(ctx, "waiting#"+strconv.Itoa(shard), "", "", mostLookedAt)
+	for _, partition := range []string{waitingShard(orderID), refusedKey, doneKey} {
+		page, next, err := d.readOf(ctx, partition, orderID, "", mostLookedAt)
 		if err != nil {
 			return found, false, err
 		}
-		complete = complete && next == ""
-
-		for _, s := range page {
-			if s.OrderID == orderID {
-				found = append(found, s)
-			}
-		}
+		found, complete = append(found, page...), complete && next == ""
 	}
 
 	return found, complete, nil
@@ -85,9 +73,8 @@ func (d *Receiver) Count(ctx context.Context) (waiting, attention int, err error
 // Erase removes texts that people and the carrier have written about an order. Refused reports are
 // deleted. A report that a person has dealt with loses its reason, its command, its tracking number,
 // the person's name and the person's text; it keeps the fields by which a repeat is recognized. The
-// rows of lost parcels lose their tracking numbers. The names of parcels stay. Erase reads the refused
-// and closed reports of all orders. It returns the number of rows that it has deleted or changed. A
-// repeat changes nothing.
+// rows of lost parcels lose their tracking numbers. The names of parcels stay. It returns the
+// number of rows that it has deleted or changed. A repeat changes nothing.
 func (d *Receiver) Erase(ctx context.Context, orderID string) (changed int, err error) {
 	err = d.eachOf(ctx, refusedKey, orderID, func(s Stored) error {
 		changed++
@@ -161,17 +148,12 @@ func isRefused(err error) bool {
 // eachOf calls fn for each stored report of a partition that is about the order.
 func (d *Receiver) eachOf(ctx context.Context, partition, orderID string, fn func(Stored) error) error {
 	for after := ""; ; {
-		page, next, err := d.read(ctx, partition, "", after, erasePage)
+		page, next, err := d.readOf(ctx, partition, orderID, after, erasePage)
 		if err != nil {
 			return err
 		}
 
 		for _, s := range page {
-			// There is no index by order, because erasures are rare and stored reports are few.
-			if s.OrderID != orderID {
-				continue
-			}
-
 			if err := fn(s); err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ func TestAnErasedReportIsStillDone(t *testing.T) {
 		t.Errorf("another order: %v", err)
 	}
 
-	if _, err := o.MarkDone(t.Context(), o.find(r.ID), ada); err != nil {
+	if _, err := o.MarkDone(t.Context(), o.find(r), ada); err != nil {
 		t.Fatal(err)
 	}
 
@@ -39,7 +39,7 @@ func TestAnErasedReportIsStillDone(t *testing.T) {
 		}
 	}
 
-	s := o.find(r.ID)
+	s := o.find(r)
 	if cause := s.Closing.Cause; cause.Actor+cause.Text+s.Reason+s.Tracking != "" || cause.Source != ada.Source || s.Closing.At.IsZero() {
 		t.Errorf("%+v, %+v", s, cause)
 	}
@@ -111,7 +111,7 @@ func TestAnErasureRestoresNoReport(t *testing.T) {
 	o := newOffice(t, nil)
 	r := comesBack(o)
 
-	if _, err := o.MarkDone(t.Context(), o.find(r.ID), ada); err != nil {
+	if _, err := o.MarkDone(t.Context(), o.find(r), ada); err != nil {
 		t.Fatal(err)
 	}
 
@@ -121,7 +121,7 @@ func TestAnErasureRestoresNoReport(t *testing.T) {
 		}
 		o.wire.Clear()
 		_, err := o.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-			TableName: aws.String("reports"), Key: dynamo.Item{"pk": dynamo.S("done"), "sk": dynamo.S(r.ID)},
+			TableName: aws.String("reports"), Key: dynamo.Item{"pk": dynamo.S("done"), "sk": dynamo.S("o-1/" + r.ID)},
 		})
 
 		return err

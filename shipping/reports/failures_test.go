@@ -88,19 +88,19 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 		"a report waits":      {before: func(o *office) { o.order("o-1", workflow.Pay) }, do: receive(report("o-1", shipping.Delivered), reports.Waiting)},
 		"a report is refused": {do: receive(report("none", shipping.Delivered), reports.Refused)},
 		"a report is looked up": {before: func(o *office) { comesBack(o) }, do: func(ctx context.Context, o *office) error {
-			_, err := o.Find(ctx, parcel("o-1", "a", shipping.Returned, 0).ID)
+			_, err := o.Find(ctx, "o-1/"+parcel("o-1", "a", shipping.Returned, 0).ID)
 			return err
 		}},
 		"a report that was ended is repeated": {
 			before: func(o *office) {
-				if _, err := o.MarkDone(o.t.Context(), o.find(comesBack(o).ID), ada); err != nil {
+				if _, err := o.MarkDone(o.t.Context(), o.find(comesBack(o)), ada); err != nil {
 					o.t.Fatal(err)
 				}
 			},
 			do: receive(parcel("o-1", "a", shipping.Returned, 0), reports.Done),
 		},
 		"a report is ended": {before: func(o *office) { comesBack(o) }, do: func(ctx context.Context, o *office) error {
-			s, err := o.Find(ctx, parcel("o-1", "a", shipping.Returned, 0).ID)
+			s, err := o.Find(ctx, "o-1/"+parcel("o-1", "a", shipping.Returned, 0).ID)
 			if err == nil {
 				_, err = o.MarkDone(ctx, s, ada)
 			}
@@ -109,7 +109,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 		}},
 		"a report is ended that another person has ended": {
 			before: func(o *office) {
-				ended = o.find(comesBack(o).ID)
+				ended = o.find(comesBack(o))
 				if _, err := o.MarkDone(o.t.Context(), ended, ada); err != nil {
 					o.t.Fatal(err)
 				}
@@ -118,7 +118,7 @@ func TestNoFailureIsTakenForAnAnswer(t *testing.T) {
 		},
 		"a person is erased": {
 			before: func(o *office) {
-				if _, err := o.MarkDone(o.t.Context(), o.find(comesBack(o).ID), ada); err != nil {
+				if _, err := o.MarkDone(o.t.Context(), o.find(comesBack(o)), ada); err != nil {
 					o.t.Fatal(err)
 				}
 				r := report("o-1", shipping.Lost)
@@ -214,7 +214,7 @@ func TestAnEndingIsLogged(t *testing.T) {
 	var log bytes.Buffer
 
 	o := newOffice(t, nil, func(c *reports.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	s := o.find(comesBack(o).ID)
+	s := o.find(comesBack(o))
 	log.Reset()
 
 	for range 2 {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -16,19 +17,27 @@ import (
 // waitingShards share the writes of waiting reports.
 const waitingShards = 8
 
+// waitingShard returns the partition of a waiting report. All of an order's are in one.
 func waitingShard(name string) string {
-	return "waiting#" + strconv.Itoa(dynamo.Shard(name, waitingShards))
+	order, _, _ := strings.Cut(name, orderEnd)
+
+	return "waiting#" + strconv.Itoa(dynamo.Shard(order, waitingShards))
 }
+
+// orderEnd stands behind the order's id in the name of a report. An order's id has none.
+const orderEnd = "/"
 
 func rowKey(partition, name string) dynamo.Item {
 	return dynamo.Item{partitionKey: dynamo.S(partition), sortKey: dynamo.S(name)}
 }
 
-// namesOf returns the two names that the row of a report may have: its id, or its id, a space and a
-// digest, because a carrier may use an id again. The row gets the first name that is free. An id has no
-// space, so the two kinds of names differ.
+// namesOf returns the two names that the row of a report may have: the ids of its order and its own, or these, a
+// space and a digest, because a carrier may use an id again. The row gets the first name that is free. An id
+// has no space, so the two kinds of names differ.
 func namesOf(r shipping.Report) [2]string {
-	return [2]string{r.ID, r.ID + " " + about(r)}
+	name := r.OrderID + orderEnd + r.ID
+
+	return [2]string{name, name + " " + about(r)}
 }
 
 // about is a digest of the fields that are equal in all repeats of a report, see repeats.

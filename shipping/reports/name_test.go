@@ -93,7 +93,7 @@ func TestReportsWithOneIDAreRefusedEachByItself(t *testing.T) {
 	o.stored(reports.Refused) // also while the rows are still there
 	o.receive(sameID("third", shipping.Shipped), reports.Refused)
 
-	if all := o.stored(reports.Refused, "NotFound"); all[0].OrderID != "third" || all[0].Name != "r-1" {
+	if all := o.stored(reports.Refused, "NotFound"); all[0].OrderID != "third" || all[0].Name != "third/r-1" {
 		t.Errorf("%+v", all)
 	}
 }
@@ -122,6 +122,7 @@ func TestASweepEndsOnlyWhatItHasRead(t *testing.T) {
 		"it would delete the row":   {workflow.Ship},
 		"it would postpone the row": nil,
 	} {
+		effect := map[bool]reports.Effect{true: reports.Attention, false: reports.Waiting}[len(events) > 0]
 		o := newOffice(t, nil)
 		o.order("o-1", workflow.Pay)
 		o.order("o-2", workflow.Pay)
@@ -135,14 +136,14 @@ func TestASweepEndsOnlyWhatItHasRead(t *testing.T) {
 
 			o.wire.Clear()
 			err := o.forget("r-1")
-			o.receive(sameID("o-2", shipping.Delivered), reports.Waiting)
+			o.receive(sameID("o-1", shipping.Returned), effect)
 
 			return err
 		})
 		o.clock.Advance(time.Minute)
 		o.sweep()
 
-		if all := o.stored(reports.Waiting, "the order is PAYMENT_RECEIVED"); all[0].OrderID != "o-2" || all[0].Tries != 0 {
+		if all := o.stored(effect, ""); all[0].Milestone != shipping.Returned || all[0].Tries != 0 {
 			t.Errorf("%s: %+v", name, all)
 		}
 	}
@@ -160,7 +161,7 @@ func TestASettlementThatWasEndedActsNoMore(t *testing.T) {
 	o.stored(reports.Attention, "without a delivery", "without a delivery")
 
 	for _, id := range []string{last.ID, "parcels/o-1." + string(life) + "/returned"} {
-		if _, err := o.MarkDone(t.Context(), o.find(id), ada); err != nil {
+		if _, err := o.MarkDone(t.Context(), o.find(shipping.Report{OrderID: "o-1", ID: id}), ada); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +187,7 @@ func TestARepeatThatSaysMoreWaitsOnce(t *testing.T) {
 	r.Tracking = "told later"
 	o.receive(r, reports.Waiting)
 
-	if all := o.stored(reports.Waiting, "PAYMENT_RECEIVED"); all[0].Tracking != "told later" || all[0].Name != r.ID {
+	if all := o.stored(reports.Waiting, "PAYMENT_RECEIVED"); all[0].Tracking != "told later" || all[0].Name != "o-1/"+r.ID {
 		t.Errorf("%+v", all[0])
 	}
 }

@@ -246,6 +246,9 @@ func (d *Receiver) noteLines(ctx context.Context, order *transitions.Order, r sh
 
 	update := dynamo.NewUpdate(d.cfg.Table, parcelsKey(order, r.Parcel)).
 		SetValue("lines", dynamo.S(string(text))).
+		// A repeat of the report does not change when the first one came.
+		Set("leftAt = if_not_exists(leftAt, :now)").
+		Bind(":now", dynamo.Millis(d.now())).
 		SetValue(ExpiryAttribute, dynamo.Seconds(d.now().Add(keepParcels)))
 	if _, err := d.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
 		return fmt.Errorf("note the parcel's lines: %w", err)

@@ -205,9 +205,9 @@ func (o *office) stored(effect reports.Effect, reasons ...string) (all []reports
 
 // waitingRow is the key of a report that waits or needs a person, as the package stores it.
 func (o *office) waitingRow(id string) map[string]types.AttributeValue {
-	shard := fmt.Sprint("waiting#", dynamo.Shard(id, 8))
+	shard := fmt.Sprint("waiting#", dynamo.Shard("o-1", 8))
 
-	return map[string]types.AttributeValue{"pk": dynamo.S(shard), "sk": dynamo.S(id)}
+	return map[string]types.AttributeValue{"pk": dynamo.S(shard), "sk": dynamo.S("o-1/" + id)}
 }
 
 // restore stores a report with the effect Attention.
@@ -363,10 +363,10 @@ func TestAnUnreadableRowHidesNoOther(t *testing.T) {
 		r.ID = id
 		o.receive(r, reports.Waiting)
 	}
-	o.spoil("a")
+	o.spoil("o-1/a")
 	o.clock.Advance(time.Hour)
 
-	if err := o.Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), "report a") {
+	if err := o.Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), "report o-1/a") {
 		t.Errorf("swept: %v", err)
 	}
 

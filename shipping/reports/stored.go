@@ -21,8 +21,8 @@ import (
 type Stored struct {
 	shipping.Report
 
-	// Name is the name by which [Receiver.Find] finds the report. It is the report's ID. If a report about
-	// something else has that name, it is the ID, a space and a digest.
+	// Name is the name by which [Receiver.Find] finds the report. It is the order's id, a slash and
+	// the report's ID. If a report about something else has that name, a space and a digest follow.
 	Name   string `json:"name"`
 	Effect Effect `json:"effect"`
 	Reason string `json:"reason"`
@@ -89,13 +89,30 @@ func (d *Receiver) get(ctx context.Context, key dynamo.Item) (dynamo.Item, error
 
 // read reads a page of the reports of a partition that have the effect, or all if the effect is "".
 func (d *Receiver) read(ctx context.Context, partition string, effect Effect, after string, limit int) (page []Stored, next string, err error) {
-	in := &dynamodb.QueryInput{
+	return d.query(ctx, d.pageOf(partition, limit), partition, effect, after)
+}
+
+// readOf reads a page of the reports of a partition about an order.
+func (d *Receiver) readOf(ctx context.Context, partition, orderID, after string, limit int) (page []Stored, next string, err error) {
+	in := d.pageOf(partition, limit)
+	in.KeyConditionExpression = aws.String(partitionKey + " = :p AND begins_with(" + sortKey + ", :order)")
+	in.ExpressionAttributeValues[":order"] = dynamo.S(orderID + orderEnd)
+
+	return d.query(ctx, in, partition, "", after)
+}
+
+// pageOf is the query of a page of a partition.
+func (d *Receiver) pageOf(partition string, limit int) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
 		TableName:                 &d.cfg.Table,
 		ConsistentRead:            aws.Bool(true),
 		Limit:                     aws.Int32(int32(limit)),
 		KeyConditionExpression:    aws.String(partitionKey + " = :p"),
 		ExpressionAttributeValues: dynamo.Item{":p": dynamo.S(partition)},
 	}
+}
+
+func (d *Receiver) query(ctx context.Context, in *dynamodb.QueryInput, partition string, effect Effect, after string) (page []Stored, next string, err error) {
 	if after != "" {
 		in.ExclusiveStartKey = rowKey(partition, after)
 	}

@@ -33,8 +33,9 @@ const deadLetterRetention = 21 * 24 * time.Hour
 
 // Letter is a record that a handler gave up on.
 type Letter struct {
-	// ID is unique among the dead letters of a handler. The ids of one shard sort
-	// in the order of the stream.
+	// ID is unique among the dead letters of a handler. It begins with a hash of the item's key, so
+	// that the dead letters of an item are found with one query. Those of one item and shard sort in
+	// the order of the stream.
 	ID      string
 	Handler string
 	// Keys is the item's primary key.
@@ -61,11 +62,16 @@ type Letter struct {
 	QueuedAt time.Time
 }
 
-// idOf derives the id from the stream, the shard and the sequence number, so that a
+// idOf derives the id from the item, the stream, the shard and the sequence number, so that a
 // record has the same id whenever it is stored.
 func idOf(r streams.Record) string {
 	table, label := store.SplitStreamARN(r.StreamARN)
-	return table + "/" + label + "/" + r.ShardID + "/" + store.PaddedSequence(r.SequenceNumber)
+	return idsOf(r.Keys) + table + "/" + label + "/" + r.ShardID + "/" + store.PaddedSequence(r.SequenceNumber)
+}
+
+// idsOf returns the text with which the ids of an item's dead letters begin.
+func idsOf(keys dynamo.Item) string {
+	return store.HashOf(store.ItemKey(streams.Record{Keys: keys})).Text() + "/"
 }
 
 // partsOf returns how many parts the dead letter's record has.

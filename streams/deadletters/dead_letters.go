@@ -39,6 +39,18 @@ func (d Letters) Rows() *Table {
 // listed with the reason (Unreadable); Get returns it with an error, and Delete deletes it unless
 // its format is newer.
 func (d Letters) List(ctx context.Context, handler, after string, limit int) (letters []Letter, next string, err error) {
+	return d.list(ctx, handler, "", after, limit)
+}
+
+// OfItem is List of the dead letters about one item, by its primary key. It reads only these.
+func (d Letters) OfItem(
+	ctx context.Context, handler string, keys map[string]ddbtypes.AttributeValue, after string, limit int,
+) (letters []Letter, next string, err error) {
+	return d.list(ctx, handler, idsOf(keys), after, limit)
+}
+
+// list is List of the dead letters whose ids begin with the prefix.
+func (d Letters) list(ctx context.Context, handler, prefix, after string, limit int) (letters []Letter, next string, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.Table,
 		ConsistentRead:            aws.Bool(true),
@@ -47,6 +59,11 @@ func (d Letters) List(ctx context.Context, handler, after string, limit int) (le
 		ExpressionAttributeNames:  map[string]string{"#s": store.Source, "#p": store.Part},
 		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(d.Rows().Source(handler))},
 	}
+	if prefix != "" {
+		in.KeyConditionExpression = aws.String("#s = :s AND begins_with(#id, :id)")
+		in.ExpressionAttributeNames["#id"], in.ExpressionAttributeValues[":id"] = store.ID, dynamo.S(prefix)
+	}
+
 	// The query also starts behind a key that does not exist: the dead letter may have been
 	// deleted.
 	if after != "" {

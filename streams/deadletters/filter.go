@@ -38,15 +38,24 @@ func (f Filter) Selects(l Letter) bool {
 	return strings.Contains(l.Error, f.Error)
 }
 
+// prefix is the beginning of the ids that the filter can select.
+func (f Filter) prefix() string {
+	if len(f.Keys) == 0 {
+		return ""
+	}
+
+	return idsOf(f.Keys)
+}
+
 // pageOfDeadLetters is how many dead letters All reads at once.
 const pageOfDeadLetters = 100
 
-// All returns the selected dead letters of a handler in the order of their ids. An error
-// ends the sequence.
+// All returns the selected dead letters of a handler in the order of their ids. With the key of an item it
+// reads only the dead letters of that item. An error ends the sequence.
 func (d Letters) All(ctx context.Context, handler string, filter Filter) iter.Seq2[Letter, error] {
 	return func(yield func(Letter, error) bool) {
 		for after := ""; ; {
-			letters, next, err := d.List(ctx, handler, after, pageOfDeadLetters)
+			letters, next, err := d.list(ctx, handler, filter.prefix(), after, pageOfDeadLetters)
 			if err != nil {
 				yield(Letter{}, err)
 				return

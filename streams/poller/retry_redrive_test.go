@@ -128,7 +128,7 @@ func TestManyLettersAreRedrivenByFilter(t *testing.T) {
 			Keys: dynamo.Item{"id": dynamo.S("o-9")}}, errors.New("declined"), nil); err != nil {
 			t.Fatal(err)
 		}
-		w.spoil("h", letterID(streams.Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "3"}))
+		w.spoil("h", letterID(streams.Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "3", Keys: dynamo.Item{"id": dynamo.S("o-1"), "part": dynamo.S("-")}}))
 
 		var queued, refused int
 		err := w.queue().RedriveAll(t.Context(), "h", deadletters.Filter{Error: "503"}, func(l deadletters.Letter, err error) {

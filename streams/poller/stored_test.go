@@ -47,7 +47,7 @@ const (
 // letterID is the id of the dead letter of a record.
 func letterID(r streams.Record) string {
 	table, label := store.SplitStreamARN(r.StreamARN)
-	return table + "/" + label + "/" + r.ShardID + "/" + store.PaddedSequence(r.SequenceNumber)
+	return store.HashOf(store.ItemKey(r)).Text() + "/" + table + "/" + label + "/" + r.ShardID + "/" + store.PaddedSequence(r.SequenceNumber)
 }
 
 // Sizes of the lanes.
