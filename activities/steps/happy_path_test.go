@@ -78,7 +78,7 @@ func TestTheHappyPathFitsItsDefinition(t *testing.T) {
 		}
 
 		report, err := check.StateMachine(text, row.definition, cfg)
-		findings := slices.DeleteFunc(report.Findings, func(f check.Finding) bool { 
+		findings := slices.DeleteFunc(report.Findings, func(f check.Finding) bool {
 			// An order may be held and released any number of times.
 			return f.Severity == check.SeverityInfo || f.Code == "loop" && strings.Contains(f.Message, "FromHeld") || f.Code == "loop" && strings.Contains(f.Message, "FromOnHold")
 		})

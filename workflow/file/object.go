@@ -47,7 +47,7 @@ func definitionObject() object[workflow.Spec] {
 	type spec = workflow.Spec
 
 	return object[spec]{what: "the definition", fields: []field[spec]{
-		{"$schema", "Where editors find this schema. Ratchet does not read it.", false, textSchema(), func(p *parser, _ *spec, m document.Member) { p.String(m.Value, m.Name) }},
+		{"$schema", "Where editors find this schema. Ratchet does not read it.", false, map[string]any{"type": "string"}, func(p *parser, _ *spec, m document.Member) { p.String(m.Value, m.Name) }},
 		{"name", "The name of the definition and, behind the prefix, of the state machine.", true, textSchema(), func(p *parser, s *spec, m document.Member) { s.Name = p.Name(m.Value, m.Name) }},
 		{"version", "Counts from 1 and rises with each change. It is stored with every order.", true, map[string]any{"type": "integer", "minimum": 1},
 			func(p *parser, s *spec, m document.Member) { s.Version = int(p.Int(m.Value, m.Name)) }},

@@ -69,7 +69,7 @@ func nameSchema() map[string]any {
 // pathSchema describes the path of an attribute, or its size, as package workflow takes it.
 func pathSchema() map[string]any {
 	const path = `[A-Za-z_][A-Za-z0-9_]*(\[[0-9]{1,4}\]|\.[A-Za-z_][A-Za-z0-9_]*){0,30}`
-	return map[string]any{"type": "string", "pattern": `^(` + path + `|size\(` + path + `\))$`}
+	return map[string]any{"type": scalars, "pattern": `^(` + path + `|size\(` + path + `\))$`}
 }
 
 func listSchema(item map[string]any) map[string]any {
