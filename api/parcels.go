@@ -6,7 +6,6 @@ import (
 
 	"ratchet/api/internal/input"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 type parcelInput struct {
@@ -26,7 +25,7 @@ func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*a
 	}
 
 	// With its last parcel the order is shipped.
-	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, p.OrderID, workflow.Ship, p.MadeBy); err != nil {
+	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, p.OrderID, s.cfg.Orders.Definition().Shipping().Left, p.MadeBy); err != nil {
 		return nil, err
 	}
 

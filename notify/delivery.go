@@ -103,6 +103,7 @@ const (
 	deliveryFrom         = "from"
 	deliveryAt           = "at"
 	deliveryRecorded     = "recordedAt"
+	deliveryNamed        = "named"
 	deliveryAttributes   = "attributes"
 	deliveryCause        = "cause" // as JSON
 	deliveryStatus       = "status"
@@ -213,6 +214,10 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 		item[deliveryRecorded] = dynamo.Millis(d.RecordedAt)
 	}
 
+	if d.Named {
+		item[deliveryNamed] = dynamo.Bool(true)
+	}
+
 	if len(d.Attributes) > 0 {
 		attributes := dynamo.Item{}
 		for name, value := range d.Attributes {
@@ -275,6 +280,7 @@ func decodeDelivery(item dynamo.Item) Delivery {
 			State:        workflow.State(dynamo.Text(item, deliveryState)),
 			At:           time.Unix(0, dynamo.Number(item, deliveryAt)).UTC(),
 			RecordedAt:   dynamo.Time(item, deliveryRecorded),
+			Named:        dynamo.Flag(item, deliveryNamed),
 			Event:        workflow.Event(dynamo.Text(item, deliveryEvent)),
 			From:         workflow.State(dynamo.Text(item, deliveryFrom)),
 		},

@@ -14,7 +14,8 @@ import (
 // AllTenants is the [Filter.Tenant] of an endpoint that gets the notifications of all tenants.
 const AllTenants = "*"
 
-// Filter selects notifications. An empty field selects all notifications, except for Tenant.
+// Filter selects notifications. An empty field selects all notifications, except for Tenant. Those about an
+// event that keeps the order's state ([Notification].Named) are selected by the event's name only.
 type Filter struct {
 	// States are the states that the order enters, Events the events that moved it, at most 64 of
 	// each.
@@ -72,7 +73,7 @@ func (f Filter) Matches(n Notification) bool {
 		return false
 	case len(f.States) > 0 && !slices.Contains(f.States, n.State):
 		return false
-	case len(f.Events) > 0 && !slices.Contains(f.Events, n.Event):
+	case (n.Named || len(f.Events) > 0) && !slices.Contains(f.Events, n.Event):
 		return false
 	}
 

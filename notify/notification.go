@@ -11,7 +11,7 @@ import (
 	"ratchet/workflow"
 )
 
-// Notification says that an order has entered a state. Its JSON is the data of version 1 (see
+// Notification says that an event has moved an order to a state, or kept it there. Its JSON is the data of version 1 (see
 // [Settings.Version]). That JSON contains no personal data: a receiver that needs to know the
 // customer asks the order service.
 type Notification struct {
@@ -27,6 +27,10 @@ type Notification struct {
 	// RecordedAt is when the change was recorded by the stream, by the clock of the service, in whole
 	// seconds. Zero: At is used, which is by the clock of the machine that made the change.
 	RecordedAt time.Time `json:"-"`
+
+	// Named says that only an endpoint whose filter names the event gets the notification: the event has kept
+	// the order's state, or leads to a state that customers are not notified of.
+	Named bool `json:"-"`
 
 	// Event is the event that moved the order, From the state before: "" if the order was placed.
 	Event workflow.Event `json:"-"`

@@ -151,3 +151,24 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
+
+// TestAnEventThatKeepsTheStateIsForThoseWhoNameIt: other endpoints wait for states.
+func TestAnEventThatKeepsTheStateIsForThoseWhoNameIt(t *testing.T) {
+	n := notice("o-1", 3, "ACTIVE")
+	n.Event, n.Named = "renew", true
+
+	for _, row := range []struct {
+		filter notify.Filter
+		want   bool
+	}{
+		{notify.Filter{}, false},
+		{notify.Filter{States: []workflow.State{"ACTIVE"}}, false},
+		{notify.Filter{Events: []workflow.Event{"cancel"}}, false},
+		{notify.Filter{Events: []workflow.Event{"renew"}}, true},
+		{notify.Filter{Events: []workflow.Event{"renew"}, States: []workflow.State{"ENDED"}}, false},
+	} {
+		if got := row.filter.Matches(n); got != row.want {
+			t.Errorf("%+v: %t", row.filter, got)
+		}
+	}
+}

@@ -3,25 +3,19 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"ratchet/operate/executions"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 func (b *Backend) assembleExecutions() (err error) {
-	cfg := executions.Config{SFN: b.SFN, Orders: b.Orders, Machine: b.StateMachineARN, Marks: surveyMarks{b}}
-
-	if b.flow.own {
-		// In another workflow, only orders in an end state of the definition need no execution, and no state
-		// has a deadline of its own.
-		cfg.Finished, cfg.Deadlines = []workflow.State{}, map[workflow.State]time.Duration{}
-	} else {
-		cfg.LostParcel = b.lostParcel
-	}
-
-	b.Executions, err = executions.New(cfg)
+	b.Executions, err = executions.New(executions.Config{
+		SFN:        b.SFN,
+		Orders:     b.Orders,
+		Machine:    b.StateMachineARN,
+		Marks:      surveyMarks{b},
+		LostParcel: b.lostParcel,
+	})
 
 	return err
 }

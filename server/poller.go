@@ -19,12 +19,16 @@ const embeddedLease = 2 * time.Second
 
 // Handlers returns the handlers of the orders' stream.
 func (b *Backend) Handlers() []streams.Handler {
-	all := b.reactions.Handlers()
+	return slices.Concat(b.builtInHandlers(), b.listHandlers(), b.ownHandlers)
+}
+
+// builtInHandlers returns the reactions of the shop, or, in another workflow, those that every workflow has.
+func (b *Backend) builtInHandlers() []streams.Handler {
 	if b.flow.own {
-		all = b.reactions.GeneralHandlers()
+		return b.reactions.GeneralHandlers()
 	}
 
-	return slices.Concat(all, b.listHandlers(), b.ownHandlers)
+	return b.reactions.Handlers()
 }
 
 // assembleHandlers takes the handlers of Parts. Their names must be new: they are part of effect
@@ -36,7 +40,7 @@ func (b *Backend) assembleHandlers() error {
 
 	// The name is reserved even if the setting order-lists is off: dead letters with this name may exist.
 	taken := map[string]bool{listsHandler: true}
-	for _, h := range b.reactions.Handlers() {
+	for _, h := range b.builtInHandlers() {
 		taken[h.Name] = true
 	}
 

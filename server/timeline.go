@@ -42,17 +42,17 @@ const claimsKept = 30 * 24 * time.Hour
 
 // shipmentDue reports whether the order is to be shipped and no booking is stored.
 func (b *Backend) shipmentDue(ctx context.Context, order *transitions.Order) (bool, error) {
-	toShip := order.State == workflow.PaymentReceived || order.State == workflow.PartiallyShipped
-	if b.flow.own || !toShip {
+	definition := b.Orders.Definition()
+	if !definition.AwaitsShipment(order.State) {
 		return false, nil
 	}
 
-	paid, err := b.Orders.TransitionsBy(ctx, order, workflow.Pay)
-	if err != nil || len(paid) == 0 || time.Since(paid[len(paid)-1].At) > claimsKept {
+	began, err := b.Orders.TransitionsBy(ctx, order, definition.BookedBy()...)
+	if err != nil || len(began) == 0 || time.Since(began[len(began)-1].At) > claimsKept {
 		return false, err
 	}
 
-	booked, err := b.Booker.Booked(ctx, order.EffectKey(paid[len(paid)-1].ID, shipping.Effect), string(order.ID))
+	booked, err := b.Booker.Booked(ctx, order.EffectKey(began[len(began)-1].ID, shipping.Effect), string(order.ID))
 
 	return !booked && err == nil, err
 }
@@ -74,7 +74,10 @@ func (b *Backend) paymentOf(ctx context.Context, order *transitions.Order) (paym
 
 // holdAnswer returns the carrier's answer to the hold of a paid order.
 func (b *Backend) holdAnswer(ctx context.Context, order *transitions.Order) (shipping.HoldAnswer, error) {
-	held, err := b.Orders.TransitionsBy(ctx, order, workflow.Hold)
+	d := b.Orders.Definition()
+	holds := slices.DeleteFunc(d.Events(), func(e workflow.Event) bool { return !slices.ContainsFunc(d.Targets(e), d.HoldsShipment) })
+
+	held, err := b.Orders.TransitionsBy(ctx, order, holds...)
 	if err != nil || len(held) == 0 {
 		return "", err
 	}
@@ -91,7 +94,8 @@ func (b *Backend) holdAnswer(ctx context.Context, order *transitions.Order) (shi
 // an event that can skip none it reads nothing. made reports whether the order has had the request already:
 // its repeat skips nothing.
 func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event workflow.Event, made func(*transitions.Order) bool) ([]inspect.Due, error) {
-	if !slices.ContainsFunc(b.Orders.Definition().Groups(event), func(g workflow.Group) bool { return inspect.SkippedBy(g.To) != "" }) {
+	skippedBy := func(to workflow.State) string { return inspect.SkippedBy(b.Orders.Definition(), to) }
+	if !slices.ContainsFunc(b.Orders.Definition().Targets(event), func(to workflow.State) bool { return skippedBy(to) != "" }) {
 		return nil, nil
 	}
 
@@ -106,13 +110,13 @@ func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event w
 	}
 
 	i := slices.IndexFunc(e.Options, func(o inspect.Option) bool { return o.Event == event && o.Legal })
-	if i < 0 || inspect.SkippedBy(e.Options[i].To) == "" || made(e.Order) {
+	if i < 0 || skippedBy(e.Options[i].To) == "" || made(e.Order) {
 		return nil, nil
 	}
 
 	// Only the effect of one handler can be skipped, and reports of the carrier never.
 	around := b.Around()
-	around.Handlers, around.Reports, around.Payment = []string{inspect.SkippedBy(e.Options[i].To)}, nil, nil
+	around.Handlers, around.Reports, around.Payment = []string{skippedBy(e.Options[i].To)}, nil, nil
 
 	due, unread := e.Due(ctx, around)
 	for _, u := range unread {
@@ -121,7 +125,7 @@ func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event w
 		}
 	}
 
-	return inspect.Skips(e.Options[i].To, due), err
+	return inspect.Skips(b.Orders.Definition(), e.Options[i].To, due), err
 }
 
 // executionMoments returns when the executions of the order's life were started and redriven, and how they ended.

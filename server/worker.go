@@ -262,7 +262,7 @@ func (b *Backend) steps() (all []steps.Step, err error) {
 	}
 
 	for _, step := range b.flow.steps {
-		all = append(all, steps.Step{Activity: activityNamed(step.Name), Handle: step.Handle(b)})
+		all = append(all, steps.Step{Activity: activityNamed(step.Name), Handle: steps.Named(step.Handle(b))})
 	}
 
 	return all, nil

@@ -35,8 +35,8 @@ func (o *Orders) draft(w editWrite, base *Order) draft {
 	d := draft{dynamo.NewUpdate(o.cfg.Table, orderKey(w.edit.OrderID)), o.def.Has(workflow.PartTotal)}
 	d.If("attribute_exists(orderId)")
 
-	states := make([]string, len(o.editable))
-	for i, s := range o.editable {
+	states := make([]string, len(o.def.Editable()))
+	for i, s := range o.def.Editable() {
 		states[i] = d.Value(dynamo.S(string(s)))
 	}
 	d.If("orderState IN (" + strings.Join(states, ", ") + ")")

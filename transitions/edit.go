@@ -46,17 +46,8 @@ const (
 	editAddNote    editKind = "add_note"
 )
 
-// editable lists the states in which content may be edited: the states before the payment,
-// when nothing has been charged, packed or sent.
-var editable = []workflow.State{workflow.Pending, workflow.OnHold}
-
-// Editable returns the states of the definition in which an order's content may be
-// edited: PENDING and ON_HOLD, if the definition has them.
-func (o *Orders) Editable() []workflow.State { return slices.Clone(o.editable) }
-
-func editableIn(d *workflow.Definition) []workflow.State {
-	return slices.DeleteFunc(slices.Clone(editable), func(s workflow.State) bool { return !d.HasState(s) })
-}
+// Editable returns the states in which an order's content may be edited, as the definition says.
+func (o *Orders) Editable() []workflow.State { return slices.Clone(o.def.Editable()) }
 
 // LimitError is an [ErrOrderFull] that says which bound an edit or a parcel would exceed.
 type LimitError struct {
@@ -282,7 +273,7 @@ func (p *edition) judge(order *Order) decision {
 	switch seen := p.edit.IfMatch; {
 	case order.renewedSince(p.edit.Incarnation):
 		return decision{result: Result{Verdict: Superseded, Order: order}}
-	case !slices.Contains(p.orders.editable, order.State):
+	case !slices.Contains(p.orders.def.Editable(), order.State):
 		return decision{result: Result{Verdict: WrongState, Order: order, Expected: p.orders.Editable()}}
 	case seen != nil && order.ContentVersion > *seen:
 		return decision{result: Result{Verdict: Superseded, Order: order}}

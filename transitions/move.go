@@ -22,7 +22,7 @@ func (p *move) next(s *sight) decision {
 	var parcel *parcelUpdate
 	if p.parcel != nil {
 		var err error
-		if parcel, reason, err = p.parcel.update(order); err != nil {
+		if parcel, reason, err = p.parcel.update(order, p.orders.def.Shipping()); err != nil {
 			return decision{err: err}
 		}
 		groups = p.orders.def.Groups(parcel.event)

@@ -15,7 +15,6 @@ type Orders struct {
 	clock        *dynamo.Clock
 	def          *workflow.Definition
 	transactions *txn.Writer
-	editable     []workflow.State
 	versions     versions
 	sources      sources
 	updates      updates
@@ -51,7 +50,6 @@ func New(cfg Config) (*Orders, error) {
 		clock:        clock,
 		def:          cfg.Definition,
 		transactions: transactions,
-		editable:     editableIn(cfg.Definition),
 		versions:     versions,
 		updates:      newUpdates(cfg.RequestsTable != ""),
 	}

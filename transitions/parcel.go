@@ -94,29 +94,30 @@ func (p Parcel) content() digest {
 }
 
 // ShipParcel counts the parcel's pieces as shipped and moves the order, in one conditional
-// write. The event is "ship" if with this parcel every piece of the order has left, and
-// "ship_part" otherwise. The state therefore does not depend on the sequence in which
-// parcels are reported.
+// write. The event is the definition's [workflow.Shipping].Left if with this parcel every piece of
+// the order has left, and its Part otherwise. The state therefore does not depend on the sequence in
+// which parcels are reported. A definition without Part is Illegal.
 //
 // The verdicts are the same as for Apply. The parcel's ID identifies the request: the same parcel
 // again is Replayed, with other lines it is a Conflict. A parcel with more pieces than the
 // order still has to send is WrongState, with the reason. An order that has 100 parcels
 // already is ErrOrderFull. One read, one write.
 //
-// An order that is shipped as a whole needs no parcels: Apply's "ship" moves it without
+// An order that is shipped as a whole needs no parcels: Apply with the event Left moves it without
 // counting pieces.
 func (o *Orders) ShipParcel(ctx context.Context, p Parcel) (Result, error) {
+	event := o.def.Shipping().Left
 	ctx, meter := o.metered(ctx)
-	ctx, trace, end := o.begin(ctx, p.OrderID, workflow.Ship, p.Cause.Trace)
+	ctx, trace, end := o.begin(ctx, p.OrderID, event, p.Cause.Trace)
 	p.Cause.Trace = trace
 
 	result, err := o.shipParcel(ctx, p)
 	end(result, err)
 
 	if err != nil {
-		return Result{}, &Error{Order: p.OrderID, Event: workflow.Ship, Err: err}
+		return Result{}, &Error{Order: p.OrderID, Event: event, Err: err}
 	}
-	o.report(ctx, meter, Request{OrderID: p.OrderID, Event: workflow.Ship, RequestID: p.request(), Cause: p.Cause}, result)
+	o.report(ctx, meter, Request{OrderID: p.OrderID, Event: event, RequestID: p.request(), Cause: p.Cause}, result)
 
 	return result, nil
 }
@@ -137,11 +138,8 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		call:     newCallID(),
 	}
 
-	switch {
-	case len(o.def.Groups(workflow.Ship)) == 0 || len(o.def.Groups(workflow.ShipPart)) == 0:
+	if o.def.Shipping().Part == "" {
 		plan.refusal.result.Verdict = Illegal
-	case !o.def.Has(workflow.PartItems):
-		plan.refusal.err = missingPart(o.def, workflow.PartItems)
 	}
 
 	return o.run(ctx, plan, sight{id: p.OrderID, life: p.Incarnation})
@@ -173,9 +171,9 @@ const maxLinesSet = 64
 
 // update distributes the pieces of the parcel over the lines of the order. If the order
 // has fewer pieces left to send, it returns the reason of the refusal.
-func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err error) {
+func (p *parcelPlan) update(order *Order, shipping workflow.Shipping) (u *parcelUpdate, reason string, err error) {
 	u = &parcelUpdate{
-		event:   workflow.ShipPart,
+		event:   shipping.Part,
 		shipped: map[int]int64{},
 		key:     p.key,
 		content: p.content,
@@ -217,7 +215,7 @@ func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err e
 	if len(u.shipped) > maxLinesSet {
 		u.list = order.linesAfter(u.shipped)
 	}
-	u.event, err = workflow.ShippedEvent(lines)
+	u.event, err = shipping.Event(lines)
 
 	return u, "", err
 }

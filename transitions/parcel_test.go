@@ -249,19 +249,48 @@ func TestAParcelMayChangeEveryLine(t *testing.T) {
 	})
 }
 
-// TestParcelsNeedBothEvents: a definition without "ship" or without "ship_part" has no parcels.
-func TestParcelsNeedBothEvents(t *testing.T) {
-	for _, event := range []workflow.Event{workflow.Ship, workflow.ShipPart} {
-		d, err := workflow.New(workflow.Spec{Name: "whole", Version: 1, Place: "place", Initial: "OPEN",
-			States:      []workflow.StateSpec{{State: "OPEN"}, {State: "SENT", Terminal: true}},
-			Transitions: []workflow.Transition{{Event: event, From: []workflow.State{"OPEN"}, To: "SENT"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+// parcelsBy returns a definition of the shop's events, with its own shipping.
+func parcelsBy(t *testing.T, shipping workflow.Shipping) *workflow.Definition {
+	t.Helper()
+
+	d, err := workflow.New(workflow.Spec{Name: "whole", Version: 1, Place: "place", Initial: "OPEN",
+		States: []workflow.StateSpec{{State: "OPEN"}, {State: "SENDING"}, {State: "SENT", Terminal: true}},
+		Transitions: []workflow.Transition{
+			{Event: workflow.ShipPart, From: []workflow.State{"OPEN", "SENDING"}, To: "SENDING"},
+			{Event: "send", From: []workflow.State{"OPEN", "SENDING"}, To: "SENT"},
+		},
+		Shipping: shipping})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return d
+}
+
+// TestParcelsNeedTheirEvents: a definition that does not name the events has no parcels, whatever its events
+// are called.
+func TestParcelsNeedTheirEvents(t *testing.T) {
+	for _, shipping := range []workflow.Shipping{{}, {Left: "send"}} {
 		s := newOrders(t)
-		s.reconfigure(func(c *transitions.Config) { c.Definition = d })
+		s.reconfigure(func(c *transitions.Config) { c.Definition = parcelsBy(t, shipping) })
 		s.place(t, "o-1")
 		s.sends(t, parcel("p", pieces("mug", 2)), transitions.Illegal)
+	}
+}
+
+func TestParcelsMakeTheEventsOfTheDefinition(t *testing.T) {
+	s := newOrders(t)
+	s.reconfigure(func(c *transitions.Config) {
+		c.Definition = parcelsBy(t, workflow.Shipping{Part: workflow.ShipPart, Left: "send"})
+	})
+	s.place(t, "o-1") // two mugs
+
+	if r := s.sends(t, parcel("p", pieces("mug", 1)), transitions.Applied); r.Order.State != "SENDING" {
+		t.Errorf("after a part: %s", r.Order.State)
+	}
+
+	if r := s.sends(t, parcel("q", pieces("mug", 1)), transitions.Applied); r.Order.State != "SENT" || r.Transition.Event != "send" {
+		t.Errorf("after the rest: %s by %s", r.Order.State, r.Transition.Event)
 	}
 }
 

@@ -58,7 +58,7 @@ func (o *Orders) refusalOf(c change) decision {
 		return decision{err: missingPart(o.def, p)}
 	}
 
-	if len(o.editable) == 0 {
+	if len(o.def.Editable()) == 0 {
 		return decision{result: Result{Verdict: Illegal}}
 	}
 

@@ -18,6 +18,7 @@ func ticketDefinition(t *testing.T, parts ...workflow.Part) *workflow.Definition
 		Name: "ticket", Version: 1, Place: "open", Initial: workflow.Pending, Content: append([]workflow.Part{}, parts...),
 		States:      []workflow.StateSpec{{State: workflow.Pending}, {State: "CLOSED", Terminal: true}},
 		Transitions: []workflow.Transition{{Event: "close", From: []workflow.State{workflow.Pending}, To: "CLOSED"}},
+		Editable:    []workflow.State{workflow.Pending},
 	})
 	if err != nil {
 		t.Fatal(err)

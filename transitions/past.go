@@ -8,25 +8,25 @@ import (
 	"ratchet/workflow"
 )
 
-// TransitionsBy returns every transition of the order up to now that the event made, oldest
+// TransitionsBy returns every transition of the order up to now that one of the events made, oldest
 // first: for "pay", the transition of its payment. The order is as the caller has read it.
 //
 // The order itself knows its newest transitions. If its ring has overwritten any, the
 // journal is read as well, from its beginning: about one read unit for 40 transitions. While
 // the journal lacks a row that the ring no longer has, the error is ErrJournalBehind, which
 // is [Retryable]; without a journal table it is ErrEvidenceGone.
-func (o *Orders) TransitionsBy(ctx context.Context, order *Order, event workflow.Event) ([]Transition, error) {
+func (o *Orders) TransitionsBy(ctx context.Context, order *Order, events ...workflow.Event) ([]Transition, error) {
 	var made []Transition
 	if forgotten := order.oldestForgotten(); forgotten > 0 {
 		err := o.chain(ctx, order, forgotten, func(t Transition) bool {
-			if t.Event == event {
+			if slices.Contains(events, t.Event) {
 				made = append(made, t)
 			}
 
 			return true
 		})
 		if err != nil {
-			return nil, fmt.Errorf("find transitions by %s of order %s: %w", event, order.ID, err)
+			return nil, fmt.Errorf("find transitions by %v of order %s: %w", events, order.ID, err)
 		}
 	}
 
@@ -34,7 +34,7 @@ func (o *Orders) TransitionsBy(ctx context.Context, order *Order, event workflow
 	// rows may be in the ring, too.
 	for _, t := range order.Recent() {
 		known := func(other Transition) bool { return other.ID == t.ID }
-		if t.Event == event && !slices.ContainsFunc(made, known) {
+		if slices.Contains(events, t.Event) && !slices.ContainsFunc(made, known) {
 			made = append(made, t)
 		}
 	}

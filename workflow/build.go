@@ -9,8 +9,8 @@ import (
 // content, a bad name, a duplicate or unknown state, two transitions of one event from one source whose
 // guards do not exclude each other, a guard that DynamoDB cannot express, an event that leaves more states
 // to one target than a condition can compare (100), a state that cannot be reached,
-// a dead end that is not terminal, a terminal state that an event leaves, or a disagreement with
-// looplab/fsm. Every fault but the last kind is a [*SpecError].
+// a dead end that is not terminal, a terminal state that an event leaves, an unknown state or event in what
+// the spec says about edits, ends and shipping, or a disagreement with looplab/fsm. Every fault but the last kind is a [*SpecError].
 func New(spec Spec) (*Definition, error) {
 	d := &Definition{
 		spec:    spec.clone(),
@@ -29,6 +29,7 @@ func New(spec Spec) (*Definition, error) {
 		d.fillTables,
 		d.checkSources,
 		d.checkGraph,
+		d.checkShop,
 		d.crossCheck,
 	}
 	for _, step := range steps {

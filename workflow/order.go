@@ -93,5 +93,17 @@ func orderSpec() Spec {
 			{Event: Cancel, From: []State{Pending, OnHold, PaymentReceived, PaidOnHold}, To: Cancelled},
 			{Event: Expire, From: []State{Pending, OnHold}, To: Expired},
 		},
+		// Nothing has been charged, packed or sent yet.
+		Editable: []State{Pending, OnHold},
+		Settled:  []State{Delivered, ReturnRequested, Returned, Refunded, Completed},
+		Shipping: Shipping{
+			Awaits:    []State{PaymentReceived, PartiallyShipped},
+			Held:      []State{PaidOnHold},
+			Part:      ShipPart,
+			Left:      Ship,
+			Delivered: Deliver,
+			Returned:  []Event{RequestReturn, ReceiveReturn},
+			Stop:      Cancel,
+		},
 	}
 }

@@ -1,9 +1,6 @@
 package workflow
 
-import (
-	"fmt"
-	"sync"
-)
+import "sync"
 
 // Shipment returns the definition of one shipment; an order may have several. The states come from
 // Shopify's fulfillment orders and Vendure's fulfillments.
@@ -37,35 +34,4 @@ func shipmentSpec() Spec {
 			{Event: "fail", From: []State{"IN_PROGRESS", "SHIPPED"}, To: "FAILED"},
 		},
 	}
-}
-
-// Line counts the pieces of one line of an order.
-type Line struct {
-	// Ordered is the number of pieces that were bought and not canceled. Shipped is the sum over all
-	// shipments, from 0 to Ordered.
-	Ordered, Shipped int64
-}
-
-// ShippedEvent returns the event that tells the order of its shipments: [Ship] if every piece has left,
-// [ShipPart] if some have, "" if none has or the order has no pieces. The order in which parcels left does
-// not matter. A line that ships fewer than 0 or more than the ordered pieces is an error.
-func ShippedEvent(lines []Line) (Event, error) {
-	some, all := false, true // no sums, which might overflow
-	for i, l := range lines {
-		if l.Shipped < 0 || l.Shipped > l.Ordered {
-			return "", fmt.Errorf("line %d: of %d ordered pieces %d were shipped", i, l.Ordered, l.Shipped)
-		}
-
-		some = some || l.Shipped > 0
-		all = all && l.Shipped == l.Ordered
-	}
-
-	switch {
-	case !some:
-		return "", nil
-	case !all:
-		return ShipPart, nil
-	}
-
-	return Ship, nil
 }

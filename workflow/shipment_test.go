@@ -36,7 +36,7 @@ func TestShippedEventFollowsTheQuantities(t *testing.T) {
 		{name: "an order whose pieces were all canceled", lines: []workflow.Line{{Ordered: 0}}, want: ""},
 	}
 	for _, row := range rows {
-		got, err := workflow.ShippedEvent(row.lines)
+		got, err := workflow.Order().Shipping().Event(row.lines)
 		if err != nil || got != row.want {
 			t.Errorf("%s: got %q, error %v, want %q", row.name, got, err, row.want)
 		}
@@ -52,7 +52,7 @@ func TestShippedEventRefusesImpossibleLines(t *testing.T) {
 		{name: "fewer than 0 shipped", line: workflow.Line{Ordered: 1, Shipped: -1}},
 	}
 	for _, row := range rows {
-		_, err := workflow.ShippedEvent([]workflow.Line{{Ordered: 1}, row.line})
+		_, err := workflow.Order().Shipping().Event([]workflow.Line{{Ordered: 1}, row.line})
 		if err == nil || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%s: got error %v, want one about line 1", row.name, err)
 		}
@@ -68,8 +68,8 @@ func TestShippedEventDoesNotDependOnTheOrderOfLines(t *testing.T) {
 			lines[i].Shipped = rapid.Int64Range(0, lines[i].Ordered).Draw(t, "shipped")
 		}
 
-		first, err := workflow.ShippedEvent(lines)
-		again, err2 := workflow.ShippedEvent(rapid.Permutation(lines).Draw(t, "permutation"))
+		first, err := workflow.Order().Shipping().Event(lines)
+		again, err2 := workflow.Order().Shipping().Event(rapid.Permutation(lines).Draw(t, "permutation"))
 		if err := errors.Join(err, err2); err != nil || first != again {
 			t.Fatalf("%q and %q, error %v", first, again, err)
 		}

@@ -33,6 +33,15 @@ type Spec struct {
 	// Transitions lists every other move. An event may appear several times,
 	// with other sources and another target.
 	Transitions []Transition
+	// Editable lists the states in which an order's content may be edited: its lines, addresses and notes.
+	// Nil: none.
+	Editable []State
+	// Settled lists the states whose orders need no execution any more: they have ended well, and only a
+	// return, a complaint or the end of a term moves them on. `orders watch` ends in them. A terminal state
+	// need not be listed.
+	Settled []State
+	// Shipping says how parcels and the reports of a carrier move orders.
+	Shipping Shipping
 }
 
 // StateSpec is one state of a Spec.
@@ -59,6 +68,7 @@ func (s Spec) clone() Spec {
 	s.Content = slices.Clone(s.Content)
 	s.States = slices.Clone(s.States)
 	s.Transitions = slices.Clone(s.Transitions)
+	s.Editable, s.Settled, s.Shipping = slices.Clone(s.Editable), slices.Clone(s.Settled), s.Shipping.clone()
 
 	// The elements are copies now, but still share their lists with the original.
 	for i := range s.Transitions {
@@ -73,8 +83,8 @@ func (s Spec) clone() Spec {
 // SpecError is a fault of a [Spec]. Part and Index say where it is, so that a reader
 // of files can name the line.
 type SpecError struct {
-	// Part is "version", "content", "states" (the list), "state", "initial", "place" or
-	// "transition".
+	// Part is "version", "content", "states" (the list), "state", "initial", "place",
+	// "transition", "editable", "settled" or "shipping".
 	Part string
 	// Index is the position in Spec.States or Spec.Transitions if Part is "state" or
 	// "transition", else 0.

@@ -116,6 +116,16 @@ func handle[In any](fn func(context.Context, In) (any, error)) activities.Handle
 	}
 }
 
+// Named returns a handler that gives the errors of Ratchet's packages the names that the table of errors has, as
+// the steps here do: an outage is waited through, and a refusal of the bank or of the stock is an answer. A name
+// that the handler has given stays.
+func Named(h activities.HandlerFunc) activities.HandlerFunc {
+	return func(ctx context.Context, t activities.Task) (any, error) {
+		out, err := h(ctx, t)
+		return out, withName(err)
+	}
+}
+
 // get reads an order that must exist, in the life that the execution knows.
 func (s *Steps) get(ctx context.Context, id transitions.OrderID, life transitions.Incarnation) (*transitions.Order, error) {
 	return getOrder(ctx, s.cfg.Orders, id, life)

@@ -15,7 +15,7 @@ func accountsStatement(s *settings) *cobra.Command {
 		Long: "Lists the entries of an account with the balance after each. The entries of a sharded account\n" +
 			"are listed shard by shard.",
 	}
-	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
+	limit := limitFlag(c.Flags(), 100, 1_000, "how many")
 	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {

@@ -41,7 +41,7 @@ Exit status: 0, also if the list is empty.`,
 	c.Flags().StringVar(&f.On, "on", "", "only acts on this, such as an order's id or a part of it")
 	c.Flags().BoolVar(&f.Begun, "begun", false, "only acts without a result")
 	after := c.Flags().String("after", "", "continue after this act")
-	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 1000")
+	limit := limitFlag(c.Flags(), 100, 1_000, "at most this many")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if err := given(c.Flags(), "since", "who", "act", "on", "after"); err != nil {
 			return err

@@ -18,10 +18,10 @@ func claimsUnsettled(s *settings) *cobra.Command {
 			"progress whose lease ended --age ago or earlier. Exit status 1 if there are any.",
 	}
 	age := c.Flags().Duration("age", time.Minute, "how long ago a lease must have ended")
-	limit := c.Flags().Int("limit", 100, "at most this many, at least 1")
+	limit := limitFlag(c.Flags(), 100, 1_000_000, "at most this many")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *age < 0 || *limit < 1 {
-			return usageError("--age must not be negative, and --limit at least 1")
+		if *age < 0 {
+			return usageError("--age must not be negative")
 		}
 		return s.with(c.Context(), func(b *server.Backend) error { return listUnsettled(c, s, b, time.Now().Add(-*age), *limit) })
 	}

@@ -20,7 +20,7 @@ func deadLettersList(s *settings) *cobra.Command {
 		Long:    "Lists dead letters by handler and item. Those of one item are in the order of the stream.",
 		Example: "  ratchet deadletters list\n  ratchet deadletters list --order o-1\n  ratchet deadletters list notify --json | jq -r .id",
 	}
-	limit := c.Flags().Int("limit", 100, "at most this many of each handler, 1 to 1000")
+	limit := limitFlag(c.Flags(), 100, 1_000, "at most this many of each handler")
 	order := c.Flags().String("order", "", "only those about this order")
 	after := c.Flags().String("after", "", "continue after this letter of HANDLER")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -28,10 +28,7 @@ func deadLettersList(s *settings) *cobra.Command {
 			return err
 		}
 
-		switch {
-		case *limit < 1 || *limit > 1000:
-			return usageError("limit %d: 1 to 1000", *limit)
-		case *after != "" && len(args) == 0:
+		if *after != "" && len(args) == 0 {
 			return usageError("after: only with a HANDLER")
 		}
 

@@ -33,7 +33,7 @@ func deliveriesList(s *settings) *cobra.Command {
 	status := c.Flags().String("status", "", "with --endpoint: PENDING (default) or MISSED")
 	since := c.Flags().String("since", "", "with --endpoint: due or missed since then, like 24h")
 	after := c.Flags().String("after", "", "with --endpoint: continue here")
-	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 1000")
+	limit := limitFlag(c.Flags(), 100, 1_000, "at most this many")
 	all := c.Flags().Bool("all", false, "every delivery")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if modes := countTrue(*order != "", *endpoint != "", *all); modes != 1 {
@@ -158,7 +158,7 @@ func deliveriesRedeliver(s *settings) *cobra.Command {
 	}
 	endpoint := c.Flags().String("endpoint", "", "send what this endpoint missed")
 	since := c.Flags().String("since", "", "with --endpoint: of transitions since then, like 24h or 2026-01-31T12:00:00Z")
-	limit := c.Flags().Int("limit", 10000, "at most this many of what was missed")
+	limit := limitFlag(c.Flags(), 10000, 1_000_000, "at most this many of what was missed")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		// Both ways at once would leave open which deliveries the time applies to.
 		if (len(args) == 0) == (*endpoint == "") || (*endpoint == "") != (*since == "") {

@@ -18,7 +18,7 @@ import (
 
 func demoCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "demo", Short: "Run a thousand orders through all parts and check the result",
+		Use: "demo", Short: "Run a thousand orders of the built-in shop through all parts and check the result",
 		Long: `Runs orders on an embedded engine in a temporary directory. Orders are placed as Step
 Functions executions and two workers compete for them. The demo sends many requests
 twice or out of order, declines some payments, lets some items run out and cancels some
@@ -42,6 +42,11 @@ order, and the exit status is 1.`,
 		cfg, log, err := s.load()
 		if err != nil {
 			return err
+		}
+
+		// Its orders, faults and recount are those of the shop.
+		if cfg.Parts.Workflow != nil || cfg.OrderDefinition != "" || cfg.StateMachine != "" {
+			return usageError("demo runs the built-in shop, and this program or its settings have another workflow: `ratchet dev` runs it, `ratchet trigger EVENT` brings a sample order to an event")
 		}
 
 		dir, err := os.MkdirTemp("", "ratchet-demo-*")

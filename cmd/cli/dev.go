@@ -10,8 +10,9 @@ import (
 
 func devCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "dev", Short: "Run everything in one process: engine, worker, sandbox carrier, HTTP API",
-		Long: "Runs the embedded engine over --data and one worker until interrupted. Serves the engine on\n" +
+		Use: "dev", Short: "Run everything in one process: engine, worker, HTTP API",
+		Long: "Runs the embedded engine over --data and one worker until interrupted, and the sandbox carrier\n" +
+			"if neither the settings nor the program name another one. Serves the engine on\n" +
 			"--listen to the AWS CLI, any SDK and other ratchet commands, and the HTTP API on --api-listen\n" +
 			"to every process on this machine, without authentication. The data stays in --data.",
 		Args: cobra.NoArgs,

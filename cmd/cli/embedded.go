@@ -43,11 +43,11 @@ func runEmbedded(ctx context.Context, out io.Writer, b *server.Backend, name str
 
 // listeners opens the listeners of the engine and of the HTTP API.
 func listeners(ctx context.Context, b *server.Backend) (engine, api net.Listener, err error) {
-	if engine, err = listen(ctx, b.Config.Listen); err != nil {
+	if engine, err = listen(ctx, b.Config.Listen, "--listen"); err != nil {
 		return nil, nil, err
 	}
 
-	if api, err = listen(ctx, b.Config.API.Listen); err != nil {
+	if api, err = listen(ctx, b.Config.API.Listen, "--api-listen"); err != nil {
 		return nil, nil, errors.Join(err, engine.Close())
 	}
 

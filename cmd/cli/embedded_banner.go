@@ -3,25 +3,58 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"ratchet/server"
 	"ratchet/workflow"
 )
 
+// programName is how a user calls this program again. A program that `go run` has built is gone afterwards.
+func programName() string {
+	path := os.Args[0]
+
+	switch name := filepath.Base(path); {
+	case strings.Contains(path, string(filepath.Separator)+"go-build"):
+		return "go run ."
+	case name == path:
+		return name // found in the PATH
+	default:
+		return path
+	}
+}
+
+// sampleOrder returns the command and the body that place an order of the definition. It may have no lines and
+// no total.
+func sampleOrder(d *workflow.Definition) (create, body string) {
+	var parts []string
+	create = "orders create sample-1"
+
+	if d.Has(workflow.PartItems) {
+		create += " --item mug:2:1250 --stock 10"
+		parts = append(parts, `"items":[{"sku":"mug","quantity":1,"price":1250}]`)
+	}
+
+	if d.Has(workflow.PartTotal) {
+		if !d.Has(workflow.PartItems) {
+			create += " --total 1250"
+		}
+		parts = append(parts, `"total":{"amount":1250,"currency":"EUR"}`)
+	}
+
+	return create, "{" + strings.Join(parts, ",") + "}"
+}
+
 // banner prints how to use the process.
 func banner(out io.Writer, b *server.Backend, at endpoints, name, arn string) {
-	ratchet := "ratchet"
+	ratchet := programName()
 	// Only a directory that is not the default one has to be named.
 	if b.Config.Data != (server.Config{}).WithDefaults().Data {
 		ratchet += " --data " + b.Config.Data
 	}
 
-	create, body := "orders create o-1", "{}"
-	// An order of another definition may have no lines.
-	if b.Orders.Definition().Has(workflow.PartItems) {
-		create += " --item mug:2:1250 --stock 10"
-		body = `{"items":[{"sku":"mug","quantity":1,"price":1250}],"total":{"amount":1250,"currency":"EUR"}}`
-	}
+	create, body := sampleOrder(b.Orders.Definition())
 
 	fmt.Fprintf(out, `Ratchet is running. One endpoint for DynamoDB, DynamoDB Streams, Step Functions and SQS:
 
@@ -29,16 +62,16 @@ func banner(out io.Writer, b *server.Backend, at endpoints, name, arn string) {
 
 In a second terminal:
   %[5]s %[6]s
-  %[5]s orders watch o-1
+  %[5]s orders watch sample-1
   %[5]s executions list
 
 `, at.engine, b.Config.Data, b.Tables.Orders, arn, ratchet, create)
 
 	if name == "dev" {
 		fmt.Fprintf(out, `The HTTP API is at %s (loopback; callers are not authenticated; docs/api.md):
-  curl -X PUT %[1]s/v1/orders/o-2 -H 'Content-Type: application/json' \
+  curl -X PUT %[1]s/v1/orders/sample-2 -H 'Content-Type: application/json' \
     -d '%[2]s'
-  curl %[1]s/v1/orders/o-2
+  curl %[1]s/v1/orders/sample-2
 
 `, at.api, body)
 	} else {

@@ -18,12 +18,8 @@ import (
 func executionsList(s *settings) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List executions, newest first", Args: cobra.NoArgs}
 	status := c.Flags().String("status", "", "RUNNING, SUCCEEDED, FAILED, TIMED_OUT or ABORTED")
-	limit := c.Flags().Int32("limit", 100, "at most this many, 1 to 1000")
+	limit := limitFlag(c.Flags(), 100, 1_000, "at most this many")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *limit < 1 || *limit > 1000 {
-			return usageError("limit %d: 1 to 1000", *limit)
-		}
-
 		filter := types.ExecutionStatus(strings.ToUpper(*status))
 		// The service would answer an unknown status with a validation error that names no flag.
 		if filter != "" && !slices.Contains(filter.Values(), filter) {
@@ -39,7 +35,7 @@ func executionsList(s *settings) *cobra.Command {
 			out, err := b.SFN.ListExecutions(c.Context(), &sfn.ListExecutionsInput{
 				StateMachineArn: &arn,
 				StatusFilter:    filter,
-				MaxResults:      *limit,
+				MaxResults:      int32(*limit),
 			})
 			if err != nil {
 				return fmt.Errorf("list executions: %w", err)

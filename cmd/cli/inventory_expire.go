@@ -15,12 +15,8 @@ func inventoryExpire(s *settings) *cobra.Command {
 		Use: "expire", Short: "Make the pieces of expired reservations available again", Args: cobra.NoArgs,
 		Long: "Does once what every worker does every minute, and prints how many reservations had expired.",
 	}
-	limit := c.Flags().Int("limit", 1000, "at most this many, 1 to 100000")
+	limit := limitFlag(c.Flags(), 1000, 100_000, "at most this many")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *limit < 1 || *limit > 100_000 {
-			return usageError("limit %d: 1 to 100000", *limit)
-		}
-
 		return s.with(c.Context(), func(b *server.Backend) error {
 			n, err := b.Stock.ExpireDue(c.Context(), *limit)
 			// The count is printed also after an error.

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -51,10 +53,16 @@ func checkAPIListen(cfg *server.Config, open bool) error {
 	return api.CheckListen(cfg.API.Listen, open && !cfg.Network.ListenRemote)
 }
 
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen opens a listener. The flag chooses the address.
+func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
+		err = fmt.Errorf("listen on %s: %w", address, err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: another process has the port, perhaps another `ratchet dev`; choose another one with %s, or a free one with port 0", err, flag)
+		}
+
+		return nil, err
 	}
 
 	return l, nil

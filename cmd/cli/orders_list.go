@@ -22,14 +22,10 @@ func ordersList(s *settings) *cobra.Command {
 	customer := c.Flags().String("customer", "", "only orders of this customer")
 	reference := c.Flags().String("reference", "", "only orders with this reference")
 	version := c.Flags().Int("version", 0, "only orders of this version of the definition; 0: any")
-	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 1000")
+	limit := limitFlag(c.Flags(), 100, 1_000, "at most this many")
 	after := c.Flags().String("after", "", "continue after this order (the last of the page before)")
 	tenant := c.Flags().String("tenant", "", "only orders of this tenant, from the lists of orders if there are any")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if *limit < 1 || *limit > 1000 {
-			return usageError("limit %d: 1 to 1000", *limit)
-		}
-
 		// A variable of a script without a value must not list everything.
 		if err := given(c.Flags(), "state", "customer", "reference", "after", "tenant"); err != nil {
 			return err

@@ -8,15 +8,15 @@ import (
 
 	"ratchet/server"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 func ordersShip(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "ship ORDER SKU:QUANTITY...", Short: "Report a parcel that has left", Args: cobra.MinimumNArgs(2),
-		Long: "Adds the parcel's pieces to the shipped ones and moves the order with the same write: the\n" +
-			"order is PARTIALLY_SHIPPED until its last piece has left, then SHIPPED. A repeat with the\n" +
-			"same --parcel changes nothing; with other lines it is refused.",
+		Long: "Adds the parcel's pieces to the shipped ones and moves the order with the same write, by the\n" +
+			"events that its definition names: until its last piece has left a shop's order is\n" +
+			"PARTIALLY_SHIPPED, then SHIPPED. A repeat with the same --parcel changes nothing; with other\n" +
+			"lines it is refused.",
 	}
 	cause := reasonFlags(c)
 	checkSkipped := forceFlag(c, cause)
@@ -39,7 +39,7 @@ func ordersShip(s *settings) *cobra.Command {
 
 		return s.with(c.Context(), func(b *server.Backend) error {
 			// With its last parcel the order is shipped.
-			if err := checkSkipped(c.Context(), b, p.OrderID, workflow.Ship, p.MadeBy); err != nil {
+			if err := checkSkipped(c.Context(), b, p.OrderID, b.Orders.Definition().Shipping().Left, p.MadeBy); err != nil {
 				return err
 			}
 

@@ -17,21 +17,29 @@ func ordersWatch(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "watch ORDER", Short: "Print each transition of an order until it ends", Args: cobra.ExactArgs(1),
 		Long: "Reads the order every --every and prints its new transitions. Ends when the order is in a\n" +
-			"terminal state, in the state of --until, or on Ctrl-C.",
+			"terminal state, in the state of --until, or on Ctrl-C. Without --until it also ends in the\n" +
+			"states that the definition lists as settled: for a shop those from DELIVERED on.",
 	}
 	every := c.Flags().Duration("every", 250*time.Millisecond, "pause between two reads, at least 10ms")
-	until := c.Flags().String("until", string(workflow.Delivered), "also end in this state")
+	until := c.Flags().String("until", "", "also end in this state; default: the settled states of the definition")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *every < 10*time.Millisecond {
 			return usageError("every %s: at least 10ms", *every)
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
+			d := b.Orders.Definition()
+
+			ends := func(state workflow.State) bool { return d.Terminal(state) || state == workflow.State(*until) }
+			switch {
+			case *until == "" && !c.Flags().Changed("until"):
+				ends = func(state workflow.State) bool { return d.Terminal(state) || d.Settled(state) }
 			// A typo would wait forever.
-			if !b.Orders.Definition().HasState(workflow.State(*until)) {
+			case !d.HasState(workflow.State(*until)):
 				return usageError("until %q: no such state (see `ratchet workflow show`)", *until)
 			}
-			return watch(c.Context(), c.OutOrStdout(), b, args[0], *every, workflow.State(*until), s.json)
+
+			return watch(c.Context(), c.OutOrStdout(), b, args[0], *every, ends, s.json)
 		})
 	}
 
@@ -39,7 +47,7 @@ func ordersWatch(s *settings) *cobra.Command {
 }
 
 // watch prints transitions as the order's ring shows them.
-func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, every time.Duration, until workflow.State, asJSON bool) error {
+func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, every time.Duration, ends func(workflow.State) bool, asJSON bool) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 
@@ -69,7 +77,7 @@ func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, eve
 		}
 
 		// The event that ends the wait is printed above.
-		if order.State == until || b.Orders.Definition().Terminal(order.State) {
+		if ends(order.State) {
 			return nil
 		}
 

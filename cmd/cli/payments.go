@@ -29,13 +29,13 @@ func paymentsCommand(s *settings) *cobra.Command {
 
 	all = append(all, s.printsJSON(paymentsGet(s), paymentsList(s), paymentsParked(s))...)
 
-	c := group("payments", "Authorize, capture and refund money at the sandbox processor", all...)
+	c := group("payments", "Authorize, capture and refund money at the bank", all...)
 	c.Long = paymentsHelp
 
 	return c
 }
 
-const paymentsHelp = `Authorize, capture and refund money at the sandbox processor.
+const paymentsHelp = `Authorize, capture and refund money at the bank.
 
 The payment of an order has the id that its life gives it, ` + "`orderId.incarnation`" + `. get, capture, refund and
 void take the plain id of the order, too, if no payment has it as its id: it means the payment of the order's

@@ -12,7 +12,7 @@ import (
 
 func paymentsList(s *settings) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List payments, in no particular order", Args: cobra.NoArgs}
-	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
+	limit := limitFlag(c.Flags(), 100, 1_000, "how many")
 	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	state := c.Flags().String("state", "", "only those in this state")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -45,6 +45,12 @@ var verdictCodes = map[transitions.Verdict]string{
 func describe(id transitions.OrderID, r transitions.Result) string {
 	switch r.Verdict {
 	case transitions.Applied, transitions.Replayed:
+		// What a repeated request did may be long ago.
+		if o := r.Order; o != nil && o.TransitionID > r.Transition.ID {
+			return fmt.Sprintf("%s: order %s became %s by transition %d (%s); it is %s now (transition %d)",
+				r.Verdict, id, r.Transition.To, r.Transition.ID, r.Transition.Event, o.State, o.TransitionID)
+		}
+
 		return fmt.Sprintf("%s: order %s is %s since transition %d (%s)", r.Verdict, id, r.Transition.To, r.Transition.ID, r.Transition.Event)
 	case transitions.Superseded:
 		return fmt.Sprintf("%s: order %s has moved on to %s (transition %d); this request was never applied", r.Verdict, id, r.Order.State, r.Order.TransitionID)

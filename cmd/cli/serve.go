@@ -104,7 +104,7 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 
 // serveRemote serves the API of an endpoint or AWS.
 func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) (err error) {
-	listener, err := listen(c.Context(), b.Config.API.Listen)
+	listener, err := listen(c.Context(), b.Config.API.Listen, "--api-listen")
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) (e
 	} else if open {
 		_, err = fmt.Fprintf(c.OutOrStdout(), "The HTTP API is at %s (loopback; callers are not authenticated).\n", url)
 	} else {
-		apiBanner(c.OutOrStdout(), url, strings.TrimSpace("ratchet "+backendFlags(b)))
+		apiBanner(c.OutOrStdout(), url, strings.TrimSpace(programName()+" "+backendFlags(b)))
 	}
 
 	if err == nil && !s.json {

@@ -25,16 +25,12 @@ never take. With --json, one JSON object per line. Exit status 1 if there are an
 		Example: "  ratchet shipments reports\n  ratchet shipments reports --effect attention\n  ratchet shipments reports --effect refused --json",
 	}
 	effect := c.Flags().String("effect", string(reports.Waiting), `"waiting", "attention", "done" or "refused"`)
-	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
+	limit := limitFlag(c.Flags(), 100, 1_000, "how many")
 	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		wanted := reports.Effect(*effect)
 		if !slices.Contains([]reports.Effect{reports.Waiting, reports.Attention, reports.Done, reports.Refused}, wanted) {
 			return usageError(`effect %q: "waiting", "attention", "done" or "refused"`, *effect)
-		}
-
-		if *limit < 1 || *limit > 1000 {
-			return usageError("limit %d: 1 to 1000", *limit)
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {

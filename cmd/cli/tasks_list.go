@@ -33,14 +33,10 @@ func tasksList(s *settings) *cobra.Command {
 		Use: "list [ORDER]", Short: "List waiting tasks, of one order or of all", Long: tasksListHelp, Args: cobra.MaximumNArgs(1),
 		Example: "  ratchet tasks list o-1\n  ratchet tasks list --overdue --json",
 	}
-	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 10000; with ORDER all are listed")
+	limit := limitFlag(c.Flags(), 100, 10_000, "at most this many, with ORDER all")
 	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	overdue := c.Flags().Bool("overdue", false, "only tasks whose order has come to the awaited state, or cannot come to it")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if *limit < 1 || *limit > 10_000 {
-			return usageError("limit %d: 1 to 10000", *limit)
-		}
-
 		if err := given(c.Flags(), "after"); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func triggerCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "trigger EVENT", Short: "Bring a sample order to an event, to see what follows", Args: cobra.ExactArgs(1),
 		Long: "Places a sample order without an execution and applies the events that lead to EVENT, then EVENT\n" +
-			"itself. Its reactions are real: the sandbox carrier books a shipment, endpoints get notifications.\n" +
+			"itself. Its reactions are real: the carrier books a shipment, endpoints get notifications.\n" +
 			"With --order it goes on from where that order is.",
 		Example: "  ratchet trigger ship\n  ratchet trigger cancel --order o-1",
 	}

@@ -5,47 +5,120 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"ratchet/activities"
 	"ratchet/server"
 	"ratchet/workflow/file"
+	"ratchet/workflow/scaffold"
 )
 
-// TestWhatWorkflowNewWritesBuildsAndPasses builds and tests the program as its reader would, without a network.
-// `go vet` reads the same code as examples/ticket.
+// TestWhatWorkflowNewWritesBuildsAndPasses builds and tests the programs as their readers would, without a network.
+// `go vet` reads the same code as examples/ticket and examples/mugs.
 func TestWhatWorkflowNewWritesBuildsAndPasses(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a program")
+		t.Skip("builds programs")
 	}
 
-	dir := filepath.Join(t.TempDir(), "claim")
+	for _, with := range []string{"", "payments,shipping,stock"} {
+		dir := writeWorkflow(t, "claim", with)
+
+		// Its test binary holds the command line, so the tests run the new build.
+		goIn(t, dir, "test", "-vet=off", "-count=1", "./...")
+
+		again := newRoot(server.Parts{})
+		again.SetArgs([]string{"workflow", "new", "claim", "--dir", dir})
+
+		if err := again.ExecuteContext(t.Context()); err == nil || report(err) != exitUsage {
+			t.Errorf("a second time: %v", err)
+		}
+	}
+}
+
+// TestEveryChoiceOfPartsCompilesAndFits: what is written for each choice of parts compiles, with its tests, and
+// its definition and state machine fit each other.
+func TestEveryChoiceOfPartsCompilesAndFits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles programs")
+	}
+
+	for choice := 1; choice < 1<<len(scaffold.Features()); choice++ {
+		var with []string
+		for i, feature := range scaffold.Features() {
+			if choice&(1<<i) != 0 {
+				with = append(with, feature)
+			}
+		}
+
+		t.Run(strings.Join(with, ","), func(t *testing.T) {
+			dir := writeWorkflow(t, "claim", strings.Join(with, ","))
+			goIn(t, dir, "vet", "./...")
+
+			d, err := os.ReadFile(filepath.Join(dir, "workflow.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			definition, err := file.Parse("workflow.yaml", d)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			machine, err := os.ReadFile(filepath.Join(dir, "statemachine.asl.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			w := &server.Workflow{Definition: definition, StateMachine: machine}
+			for feature, step := range map[string]string{"payments": "charge", "stock": "reserve"} {
+				if slices.Contains(with, feature) {
+					w.Steps = append(w.Steps, server.Step{Name: step, Handle: func(*server.Backend) activities.HandlerFunc { return nil }})
+				}
+			}
+
+			if _, err := (server.Config{Parts: server.Parts{Workflow: w}}).CheckWorkflow(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// writeWorkflow runs `workflow new`, and returns the directory.
+func writeWorkflow(t *testing.T, name, with string) string {
+	t.Helper()
+
+	dir := filepath.Join(t.TempDir(), name)
+	args := []string{"workflow", "new", name, "--dir", dir}
+
+	if with != "" {
+		args = append(args, "--with", with)
+	}
 
 	var out bytes.Buffer
 	root := newRoot(server.Parts{})
 	root.SetOut(&out)
-	root.SetArgs([]string{"workflow", "new", "claim", "--dir", dir})
+	root.SetArgs(args)
 
 	if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), "go run . dev") {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 
-	// Its test binary holds the command line, so the tests run the new build.
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "./...")
+	return dir
+}
+
+// goIn runs a go command in the directory.
+func goIn(t *testing.T, dir string, args ...string) {
+	t.Helper()
+
+	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
 	// With the flags of this test, so that the build cache has its dependencies.
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=readonly -buildvcs=false", "GOWORK=off")
 
 	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go test: %v\n%s", err, text)
-	}
-
-	again := newRoot(server.Parts{})
-	again.SetArgs([]string{"workflow", "new", "claim", "--dir", dir})
-
-	if err := again.ExecuteContext(t.Context()); err == nil || report(err) != exitUsage {
-		t.Errorf("a second time: %v", err)
+		t.Fatalf("go %v: %v\n%s", args, err, text)
 	}
 }
 

@@ -34,14 +34,10 @@ type Config struct {
 	Orders *transitions.Orders
 	// Machine returns the ARN of the state machine. It is called for every operation.
 	Machine func(context.Context) (string, error)
-	// Finished are the states whose orders need no execution any more, beside the terminal
-	// states of orders without one. Default, if it is nil: the states of [workflow.Order] from
-	// DELIVERED on.
-	Finished []workflow.State
 	// Deadlines are how long an execution may run without moving an order in the state before a
 	// survey calls the order overdue. In other states it is 14 days, the deadline of the state
-	// machine's waits for the shipment and for a release. Default, if it is nil: 30 days in SHIPPED,
-	// the deadline of its wait for the delivery.
+	// machine's waits for the shipment and for a release. Default, if it is nil: 30 days where all parcels
+	// have left ([workflow.Definition.Gone]), the deadline of the shop's wait for the delivery.
 	Deadlines map[workflow.State]time.Duration
 	// Marks bounds how far back a survey looks for executions without an order. Without it, a survey looks
 	// at all executions that have failed.
@@ -85,20 +81,11 @@ func New(cfg Config) (*Executions, error) {
 		}
 	}
 
-	// An empty list is a choice of the caller: no state is settled then. Only nil means the
-	// default.
-	if cfg.Finished == nil {
-		cfg.Finished = []workflow.State{
-			workflow.Delivered,
-			workflow.ReturnRequested,
-			workflow.Returned,
-			workflow.Refunded,
-			workflow.Completed,
+	if cfg.Deadlines == nil && cfg.Orders != nil {
+		cfg.Deadlines = map[workflow.State]time.Duration{}
+		for _, s := range cfg.Orders.Definition().Gone() {
+			cfg.Deadlines[s] = deliveryDeadline
 		}
-	}
-
-	if cfg.Deadlines == nil {
-		cfg.Deadlines = map[workflow.State]time.Duration{workflow.Shipped: deliveryDeadline}
 	}
 
 	return &Executions{cfg}, errors.Join(faults...)

@@ -21,8 +21,7 @@ type LostParcel struct {
 // lostParcel says that a parcel of the order was lost, if the order's state allows a parcel to be
 // under way. The order leaves the survey with the transition that a person decides on.
 func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x *Execution) (p Problem, ok bool, err error) {
-	underWay := []workflow.State{workflow.PartiallyShipped, workflow.Shipped}
-	if e.cfg.LostParcel == nil || !slices.Contains(underWay, order.State) {
+	if e.cfg.LostParcel == nil || !slices.Contains(e.underWay(), order.State) {
 		return Problem{}, false, nil
 	}
 
@@ -41,12 +40,22 @@ func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x
 		Execution: x,
 	}
 
-	// Only a person knows how the loss ended, so every event that fits is offered.
-	for _, event := range []workflow.Event{workflow.Deliver, workflow.Chargeback} {
-		if _, possible := e.cfg.Orders.Definition().Next(order.State, event); possible {
+	// Only a person knows how the loss ended, so every event that fits is offered: the delivery, and what ends
+	// the order.
+	d := e.cfg.Orders.Definition()
+	for _, event := range d.Events() {
+		to, possible := d.Next(order.State, event)
+		if possible && (event == d.Shipping().Delivered || d.Terminal(to)) {
 			p.Commands = append(p.Commands, fmt.Sprintf("ratchet orders apply %s %s", order.ID, event))
 		}
 	}
 
 	return p, found, nil
+}
+
+// underWay returns the states in which a parcel of an order may be under way.
+func (e *Executions) underWay() []workflow.State {
+	d := e.cfg.Orders.Definition()
+
+	return slices.Concat(d.Targets(d.Shipping().Part), d.Gone())
 }

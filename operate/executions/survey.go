@@ -199,7 +199,7 @@ func (e *Executions) surveyOrders(ctx context.Context, now time.Time, f Filter, 
 	group.SetLimit(surveyCalls)
 
 	for _, order := range orders {
-		if slices.Contains(e.cfg.Finished, order.State) {
+		if e.cfg.Orders.Definition().Settled(order.State) {
 			continue
 		}
 
@@ -273,7 +273,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	repair := "ratchet executions repair " + string(order.ID)
 
 	switch {
-	case !exists && terminal && !endedPaid(order):
+	case !exists && terminal && !e.endedPaid(order):
 		return Problem{}, false, nil // nothing was begun for it
 	case !exists:
 		age := now.Sub(order.UpdatedAt)
@@ -323,15 +323,12 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 // forgottenAfter is less than the 90 days for which Step Functions knows an execution after its end.
 const forgottenAfter = 89 * 24 * time.Hour
 
-// endedPaid reports whether the order was paid and not delivered when it ended: its shipment may be
-// booked and its pieces reserved.
-func endedPaid(order *transitions.Order) bool {
-	switch order.PreviousState {
-	case workflow.PaymentReceived, workflow.PaidOnHold, workflow.PartiallyShipped, workflow.Shipped:
-		return true
-	}
+// endedPaid reports whether the order waited for its shipment, or was under way, when it ended: its shipment
+// may be booked and its pieces reserved.
+func (e *Executions) endedPaid(order *transitions.Order) bool {
+	d, before := e.cfg.Orders.Definition(), order.PreviousState
 
-	return false
+	return d.AwaitsShipment(before) || d.HoldsShipment(before) || slices.Contains(e.underWay(), before)
 }
 
 // deadline is how long an execution may run without moving an order in the state.

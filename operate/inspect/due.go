@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -43,14 +44,10 @@ type Due struct {
 	kind Kind
 }
 
-// handlers of the stream whose effects an event can skip, by the state to which the event leads: the
-// handler, when it comes later, finds the order beyond the effect and does nothing.
-var skippedBy = map[workflow.State]string{workflow.Shipped: reactions.ShippingHandler, workflow.Refunded: reactions.RefundHandler}
-
-// Skips returns the effects that would be lost if the order came to the state now.
-func Skips(to workflow.State, due []Due) (skipped []Due) {
+// Skips returns the effects that would be lost if an order of the definition came to the state now.
+func Skips(definition *workflow.Definition, to workflow.State, due []Due) (skipped []Due) {
 	for _, d := range due {
-		if d.Handler != "" && d.Handler == skippedBy[to] {
+		if d.Handler != "" && d.Handler == SkippedBy(definition, to) {
 			skipped = append(skipped, d)
 		}
 	}
@@ -58,8 +55,24 @@ func Skips(to workflow.State, due []Due) (skipped []Due) {
 	return skipped
 }
 
-// SkippedBy returns the handler whose effect an order skips that comes to the state before it, "" if there is none.
-func SkippedBy(to workflow.State) string { return skippedBy[to] }
+// SkippedBy returns the handler whose effect an order skips that comes to the state before it, "" if there is
+// none: the handler, when it comes later, finds the order beyond the effect and does nothing.
+func SkippedBy(d *workflow.Definition, to workflow.State) string {
+	leads := func(from workflow.State) bool {
+		return slices.ContainsFunc(d.Events(), func(e workflow.Event) bool {
+			return slices.ContainsFunc(d.Choices(from, e), func(t workflow.Transition) bool { return t.To == to })
+		})
+	}
+
+	switch {
+	case slices.Contains(d.Gone(), to):
+		return reactions.ShippingHandler
+	case slices.ContainsFunc(d.Back(), leads):
+		return reactions.RefundHandler
+	}
+
+	return ""
+}
 
 // Due returns the effects that are due, as far as the sources show them. Incomplete lists what could not be
 // read.
@@ -101,7 +114,7 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 		missed("shipment", err)
 
 		// A waiting record or a dead letter says more.
-		if unbooked && len(Skips(workflow.Shipped, due)) == 0 {
+		if unbooked && !slices.ContainsFunc(due, func(d Due) bool { return d.Handler == reactions.ShippingHandler }) {
 			due = append(due, notHandled(reactions.ShippingHandler, e.Order.UpdatedAt, paused[reactions.ShippingHandler]))
 		}
 	}

@@ -28,6 +28,8 @@ type Explanation struct {
 	OtherVersion int `json:"otherVersion,omitempty"`
 	// Note says what the state does not do although it seems so, "" for most states.
 	Note string `json:"note,omitempty"`
+
+	held bool // the order waited for its shipment and is stopped
 }
 
 // holdNotes are the notes about a paid order that is on hold, by the carrier's answer.
@@ -40,7 +42,7 @@ var holdNotes = map[shipping.HoldAnswer]string{
 
 // NoteHold sets the note of a paid order that is on hold: whether the carrier holds the parcel.
 func (e *Explanation) NoteHold(ctx context.Context, a Around) error {
-	if e.Order.State != workflow.PaidOnHold || a.Hold == nil {
+	if !e.held || a.Hold == nil {
 		return nil
 	}
 
@@ -97,7 +99,7 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 		return Explanation{}, fmt.Errorf("explain order %s: %w", id, transitions.ErrUnknownOrder)
 	}
 
-	e := Explanation{Order: order, Editable: slices.Contains(o.Editable(), order.State)}
+	e := Explanation{Order: order, Editable: slices.Contains(o.Editable(), order.State), held: o.Definition().HoldsShipment(order.State)}
 	if order.DefinitionVersion != o.Definition().Version() {
 		e.OtherVersion = order.DefinitionVersion
 	}

@@ -13,7 +13,6 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/shipping"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 // keepParcels is how long a row about an order's parcels is kept after the row's newest change.
@@ -69,7 +68,7 @@ func (d *Receiver) shipParcel(ctx context.Context, order *transitions.Order, r s
 		return ruling{answer: shipping.Rejected, reason: result.Reason}, nil
 	}
 
-	return d.refusal(result, move{workflow.Ship, workflow.Shipped}), nil
+	return d.refusal(result, move{d.definition().Shipping().Left, d.definition().Gone()}), nil
 }
 
 // endParcel notes that a parcel was delivered or has come back. If it was the last parcel under way,
@@ -78,7 +77,7 @@ func (d *Receiver) shipParcel(ctx context.Context, order *transitions.Order, r s
 func (d *Receiver) endParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	switch {
 	case order.HasParcel(r.Parcel):
-	case d.comesTo(order.State, workflow.Shipped):
+	case d.comesTo(order.State, d.definition().Gone()):
 		return ruling{answer: shipping.Retry, reason: "the parcel was not reported as shipped"}, nil
 	default:
 		return ruling{answer: shipping.Rejected, reason: "the order has no such parcel"}, nil
@@ -102,7 +101,7 @@ func (d *Receiver) endParcel(ctx context.Context, order *transitions.Order, r sh
 	}
 
 	reached, complete := d.endOf(order, noted)
-	_, delivers := d.cfg.Orders.Definition().Next(order.State, workflow.Deliver)
+	_, delivers := d.definition().Next(order.State, d.definition().Shipping().Delivered)
 
 	switch {
 	case r.Milestone == shipping.Delivered && (!complete || reached == shipping.Returned && !delivers):
@@ -129,7 +128,7 @@ func (d *Receiver) endParcel(ctx context.Context, order *transitions.Order, r sh
 // way; or all parcels have come back, and the other pieces of the order left without a parcel.
 func (d *Receiver) endOf(order *transitions.Order, noted notes) (m shipping.Milestone, complete bool) {
 	switch n := order.Parcels(); {
-	case n == 0 || d.comesTo(order.State, workflow.Shipped):
+	case n == 0 || d.comesTo(order.State, d.definition().Gone()):
 		return "", false
 	case len(noted.returned) == n && !leftInParcels(order):
 		return "", false

@@ -14,7 +14,6 @@ import (
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 // refundStep returns the id of the payment's step that refunds a parcel. It depends on the parcel only,
@@ -27,13 +26,13 @@ func refundStep(parcel string) string {
 }
 
 // refundParcel gives back the money of a parcel that has come back while others have not. When the last
-// parcel comes back, the order moves to RETURNED instead, and the handler of that state gives the rest
+// parcel comes back, the order moves to RETURNED (of the shop) instead, and the handler of that state gives the rest
 // back.
 func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	switch {
-	case order.State == workflow.Returned || order.State == workflow.Refunded || order.Total.Amount == 0:
+	case slices.Contains(slices.Concat(d.definition().Back(), d.beyond(d.definition().Back())), order.State) || order.Total.Amount == 0:
 		return accepted, nil // the order's whole payment is given back, or the order costs nothing
-	case order.State != workflow.Completed && !d.comesTo(order.State, workflow.Returned):
+	case !d.endedWell(order) && !d.comesTo(order.State, d.definition().Back()):
 		return ruling{answer: shipping.Rejected, reason: fmt.Sprintf("the order is %s", order.State)}, nil
 	}
 
@@ -65,6 +64,11 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 	_, err = d.cfg.Payments.Refund(ctx, p.ID, request)
 
 	return refundRuling(r.Parcel, p.ID, err)
+}
+
+// endedWell reports whether the order has ended well and stays so, like a completed one.
+func (d *Receiver) endedWell(order *transitions.Order) bool {
+	return d.definition().Terminal(order.State) && d.definition().Settled(order.State)
 }
 
 // planRefund returns the refund of a parcel. If nothing is to be refunded now, the amount is 0 and the
@@ -110,7 +114,7 @@ func (d *Receiver) planRefund(ctx context.Context, order *transitions.Order, p p
 	case amount > rest:
 		return request, attention("parcel %s came back, and only %d of its %d %s can still be given back", r.Parcel, rest, amount, p.Currency).
 			with("ratchet payments get %s", p.ID), nil
-	case order.State == workflow.Completed:
+	case d.endedWell(order):
 		// The order was completed while the report waited, or the parcel came back too late. A person
 		// decides.
 		return request, attention("parcel %s came back, and the order is %s", r.Parcel, order.State).with("%s%d", byHand, amount), nil

@@ -13,14 +13,10 @@ import (
 	"ratchet/once/txn"
 	"ratchet/shipping"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 // ErrNoShipment means that the order is not in a state in which a shipment may be booked.
 var ErrNoShipment = errors.New("the order is not to be shipped")
-
-// toShip are the states in which a shipment may be booked again. An order on hold is released first.
-var toShip = []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}
 
 // Newest returns the number of the newest shipment of the effect key: 1, and one more for each time that
 // it was booked again. A Receiver is a shipping.Numbers.
@@ -42,7 +38,7 @@ func (d *Receiver) Advance(ctx context.Context, key string, number int) error {
 		return err
 	case !found:
 		return transitions.ErrUnknownOrder
-	case !slices.Contains(toShip, order.State) || !isOf(shipping.Report{OrderID: id, Shipment: key}, order):
+	case !d.definition().AwaitsShipment(order.State) || !isOf(shipping.Report{OrderID: id, Shipment: key}, order):
 		return fmt.Errorf("%w: it is %s", ErrNoShipment, order.State)
 	}
 
@@ -88,7 +84,7 @@ func numberKey(key string) dynamo.Item {
 	return rowKey(parcelsPartition(transitions.OrderID(r.OrderID)), string(life)+"/shipments/"+transition)
 }
 
-// Shipment returns the effect key of the order's shipment: with the newest transition that paid it. It
+// Shipment returns the effect key of the order's shipment: with the newest transition with which it began to wait for it. It
 // returns ErrNoShipment if there is none.
 func (d *Receiver) Shipment(ctx context.Context, id transitions.OrderID) (string, error) {
 	order, found, err := d.cfg.Orders.Get(ctx, id)
@@ -99,19 +95,20 @@ func (d *Receiver) Shipment(ctx context.Context, id transitions.OrderID) (string
 		return "", transitions.ErrUnknownOrder
 	}
 
-	paid, err := d.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
+	began, err := d.cfg.Orders.TransitionsBy(ctx, order, d.definition().BookedBy()...)
 	switch {
 	case err != nil:
 		return "", err
-	case len(paid) == 0:
-		return "", fmt.Errorf("%w: it was never paid", ErrNoShipment)
+	case len(began) == 0:
+		return "", fmt.Errorf("%w: no transition of it has led to a state that waits for a shipment", ErrNoShipment)
 	}
 
-	return order.EffectKey(paid[len(paid)-1].ID, shipping.Effect), nil
+	return order.EffectKey(began[len(began)-1].ID, shipping.Effect), nil
 }
 
-// carrierCanceled judges a report that the carrier has canceled the shipment. It moves no order. A person
-// decides unless the order has ended, or another shipment has taken its place.
+// carrierCanceled judges a report that the carrier has canceled the shipment. Where the definition has no
+// event for it, it moves no order: a person decides unless the order has ended, or another shipment has taken
+// its place.
 func (d *Receiver) carrierCanceled(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	key := shipping.Unnumbered(r.Shipment)
 
@@ -124,17 +121,25 @@ func (d *Receiver) carrierCanceled(ctx context.Context, order *transitions.Order
 		return accepted, nil
 	}
 
+	def := d.definition()
+	if def.Shipping().Canceled != "" {
+		return d.moveOrder(ctx, order, r)
+	}
+
 	rule := ruling{answer: shipping.Retry, reason: fmt.Sprintf("the carrier has canceled the shipment, and the order is %s: ", order.State)}
-	cancel := fmt.Sprintf("ratchet orders apply %s %s", order.ID, workflow.Cancel)
+	or := ""
+	if stop := def.Shipping().Stop; stop != "" {
+		or = fmt.Sprintf(", or end the order (ratchet orders apply %s %s)", order.ID, stop)
+	}
 
 	switch {
-	case slices.Contains(toShip, order.State):
-		rule.reason += "book another one, or cancel the order (" + cancel + ")"
+	case def.AwaitsShipment(order.State):
+		rule.reason += "book another one" + or
 		rule.command = fmt.Sprintf("ratchet shipments book-again %s --reason TEXT", order.ID)
-	case order.State == workflow.PaidOnHold:
-		rule.reason += "release it and book another shipment, or cancel it (" + cancel + ")"
-		rule.command = fmt.Sprintf("ratchet orders apply %s %s", order.ID, workflow.Release)
-	case order.State == workflow.Shipped:
+	case def.HoldsShipment(order.State):
+		rule.reason += "release it and book another shipment" + or
+		rule.command = fmt.Sprintf("ratchet orders apply %s %s", order.ID, def.ReleasedBy(order.State))
+	case slices.Contains(def.Gone(), order.State):
 		rule.reason += "find out what the customer gets"
 		rule.command = "ratchet orders explain " + string(order.ID)
 	default:

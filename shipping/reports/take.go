@@ -13,16 +13,33 @@ import (
 
 // move is a transition that a report asks for.
 type move struct {
-	event  workflow.Event
-	target workflow.State
+	event   workflow.Event
+	targets []workflow.State
 }
 
-// moves are the transitions that the reports ask for, one after the other.
-var moves = map[shipping.Milestone][]move{
-	shipping.Shipped:   {{workflow.Ship, workflow.Shipped}},
-	shipping.Delivered: {{workflow.Deliver, workflow.Delivered}},
-	shipping.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
+// moves returns the transitions that a report asks for, one after the other, as the definition says.
+func (d *Receiver) moves(m shipping.Milestone) (all []move) {
+	for _, event := range d.events(m) {
+		all = append(all, move{event, d.definition().Targets(event)})
+	}
+
+	return all
 }
+
+func (d *Receiver) events(m shipping.Milestone) []workflow.Event {
+	s := d.definition().Shipping()
+
+	switch one := (map[shipping.Milestone]workflow.Event{shipping.Shipped: s.Left, shipping.Delivered: s.Delivered, shipping.Canceled: s.Canceled})[m]; {
+	case m == shipping.Returned:
+		return s.Returned
+	case one != "":
+		return []workflow.Event{one}
+	}
+
+	return nil
+}
+
+func (d *Receiver) definition() *workflow.Definition { return d.cfg.Orders.Definition() }
 
 // ruling is the answer to a report. Reason says why the answer is not Accepted. If a command is set,
 // the answer is Retry, and a person has to do what the reason says.
@@ -52,8 +69,8 @@ func (d *Receiver) Take(ctx context.Context, r shipping.Report) (shipping.Answer
 }
 
 func (d *Receiver) take(ctx context.Context, r shipping.Report) (ruling, error) {
-	if r.Milestone != shipping.Lost && r.Milestone != shipping.Canceled && len(moves[r.Milestone]) == 0 {
-		return accepted, nil // Booked, or an unknown milestone
+	if r.Milestone != shipping.Lost && r.Milestone != shipping.Canceled && len(d.events(r.Milestone)) == 0 {
+		return accepted, nil // Booked, an unknown milestone, or one that moves no order of this definition
 	}
 
 	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
@@ -85,7 +102,7 @@ const otherLife = "the shipment is of another life of the order"
 // moveOrder makes the transitions of the report. If a report stands for two transitions, the request id
 // of the first one has its event at the end. The order is moved in the life in which the report was judged.
 func (d *Receiver) moveOrder(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
-	all := moves[r.Milestone]
+	all := d.moves(r.Milestone)
 
 	for i, m := range all {
 		id := requestID(r)
@@ -109,7 +126,7 @@ func (d *Receiver) moveOrder(ctx context.Context, order *transitions.Order, r sh
 
 		// The order is already in a state that the report leads to. A person has moved it, the carrier has
 		// reported the same under another id, or two calls each noted the last parcel at the same moment.
-		reached := result.Verdict == transitions.WrongState && slices.Contains(where(all[i:]), result.Order.State)
+		reached := result.Verdict == transitions.WrongState && slices.Contains(d.where(all[i:]), result.Order.State)
 		if !result.Verdict.Done() && !reached {
 			return d.refusal(result, m), nil
 		}
@@ -118,13 +135,24 @@ func (d *Receiver) moveOrder(ctx context.Context, order *transitions.Order, r sh
 	return accepted, nil
 }
 
-// where returns the states in which an order may be after one of the moves. A returned order may already
-// be refunded.
-func where(all []move) (states []workflow.State) {
+// where returns the states in which an order may be after one of the moves. An order whose goods are back
+// may already be where that leads, for instance refunded.
+func (d *Receiver) where(all []move) (states []workflow.State) {
 	for _, m := range all {
-		states = append(states, m.target)
-		if m.target == workflow.Returned {
-			states = append(states, workflow.Refunded)
+		states = append(states, m.targets...)
+		if slices.Equal(m.targets, d.definition().Back()) {
+			states = append(states, d.beyond(m.targets)...)
+		}
+	}
+
+	return states
+}
+
+// beyond returns the states to which orders can come from one of the states.
+func (d *Receiver) beyond(from []workflow.State) (states []workflow.State) {
+	for _, s := range d.definition().States() {
+		if slices.ContainsFunc(from, func(f workflow.State) bool { return d.comesTo(f, []workflow.State{s.State}) }) {
+			states = append(states, s.State)
 		}
 	}
 
@@ -161,21 +189,23 @@ func (d *Receiver) refusal(result transitions.Result, m move) ruling {
 	}
 
 	rule := ruling{answer: shipping.Rejected, reason: fmt.Sprintf("the order is %s", result.Order.State)}
-	if d.comesTo(result.Order.State, m.target) {
+	if d.comesTo(result.Order.State, m.targets) {
 		rule.answer = shipping.Retry
 	}
 
 	// The delivery may still be reported. If the parcel came back without a delivery, it never will, and
 	// only a person can apply it.
-	if m.event == workflow.RequestReturn && result.Order.State == workflow.Shipped && rule.answer == shipping.Retry {
-		rule.reason = "the order came back without a delivery, and its definition has no return from SHIPPED: apply deliver, and the return follows"
-		rule.command = fmt.Sprintf("ratchet orders apply %s %s", result.Order.ID, workflow.Deliver)
+	s := d.definition().Shipping()
+	if len(s.Returned) > 0 && m.event == s.Returned[0] && s.Delivered != "" && slices.Contains(d.definition().Gone(), result.Order.State) && rule.answer == shipping.Retry {
+		rule.reason = fmt.Sprintf("the order came back without a delivery, and its definition has no return from %s: apply %s, and the return follows", result.Order.State, s.Delivered)
+		rule.command = fmt.Sprintf("ratchet orders apply %s %s", result.Order.ID, s.Delivered)
 	}
 
 	return rule
 }
 
-// comesTo reports whether an order in the state is not in the target yet and can still come to it.
-func (d *Receiver) comesTo(state, target workflow.State) bool {
-	return state != target && d.cfg.Orders.Definition().Reachable(state, target)
+// comesTo reports whether an order in the state is in none of the targets yet and can still come to one.
+func (d *Receiver) comesTo(state workflow.State, targets []workflow.State) bool {
+	return !slices.Contains(targets, state) &&
+		slices.ContainsFunc(targets, func(target workflow.State) bool { return d.definition().Reachable(state, target) })
 }

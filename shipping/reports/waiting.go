@@ -16,7 +16,6 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/shipping"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 const (
@@ -187,10 +186,11 @@ func (d *Receiver) isAwaited(ctx context.Context, r shipping.Report) (bool, erro
 	}
 
 	if r.Milestone == shipping.Canceled || r.Milestone == shipping.Lost {
-		return slices.Contains(append([]workflow.State{workflow.PaidOnHold, workflow.Shipped}, toShip...), order.State), nil
+		def := d.definition()
+		return def.AwaitsShipment(order.State) || def.HoldsShipment(order.State) || slices.Contains(def.Gone(), order.State), nil
 	}
 
-	return slices.ContainsFunc(moves[r.Milestone], func(m move) bool { return d.comesTo(order.State, m.target) }), nil
+	return slices.ContainsFunc(d.moves(r.Milestone), func(m move) bool { return d.comesTo(order.State, m.targets) }), nil
 }
 
 // remove deletes the row of a stored report. If the row has another report by now, or none, remove does

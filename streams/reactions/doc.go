@@ -16,8 +16,9 @@
 //	          held order is booked when its hold ends.
 //	stock     SHIPPED: commits the order's reservation
 //	payment   SHIPPED: captures the authorized amount
-//	notify    the states in Config.Notified: stores a delivery for every endpoint that wants
-//	          the notification; package notify makes the attempts
+//	notify    the states in Config.Notified, and of other changes those that an endpoint
+//	          names: stores a delivery for every endpoint that wants the notification;
+//	          package notify makes the attempts
 //	parked    changes that can end a wait: records the change beside the parked task, and
 //	          answers the task (package tasktoken)
 //	refund    RETURNED, with Config.RefundReturns: gives the money back and moves the order

@@ -34,7 +34,9 @@ func (s *orderSystem) keys() (keys []string) {
 	defer s.mu.Unlock()
 
 	for _, n := range s.notices {
-		keys = append(keys, n.Key)
+		if !n.Named {
+			keys = append(keys, n.Key)
+		}
 	}
 
 	return keys

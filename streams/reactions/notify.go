@@ -21,10 +21,15 @@ var notifiedStates = []workflow.State{
 	workflow.Expired,
 }
 
+// isTransition selects all changes but migrations. Every one of them is handed to the notifier: an endpoint
+// may name its event.
+func isTransition(c transitions.Change) bool { return c.Transition.Event != workflow.Migrate }
+
 // concernsCustomer selects the changes that enter a notified state. The end of a hold is left out:
-// the customer was notified of the payment before the hold.
+// the customer was notified of the payment before the hold. Other changes concern only endpoints that name
+// their event.
 func (r *Reactions) concernsCustomer(c transitions.Change) bool {
-	return slices.Contains(r.cfg.Notified, c.New.State) && enters(c, c.New.State) && !isRelease(c)
+	return slices.Contains(r.cfg.Notified, c.New.State) && enters(c, c.New.State) && !r.isRelease(c)
 }
 
 // notify hands the notification to Config.Notifier, which stores it. The notification of an old
@@ -32,6 +37,7 @@ func (r *Reactions) concernsCustomer(c transitions.Change) bool {
 // erased from the order after the change. For a fresh change the erasure is not checked.
 func (r *Reactions) notify(ctx context.Context, c change) error {
 	n := notificationOf(c)
+	n.Named = !r.concernsCustomer(c.Change)
 
 	if r.isFresh(c) {
 		return r.cfg.Notifier.Accept(ctx, n)

@@ -2,6 +2,7 @@ package reactions_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -43,6 +44,28 @@ func TestANotificationSaysWhatHasHappened(t *testing.T) {
 	if n.Key != key(t, orders, "notify") || n.OrderID != "o-1" || n.TransitionID != 2 || n.State != workflow.PaymentReceived ||
 		n.Event != workflow.Pay || n.From != workflow.Pending || n.At.IsZero() || !maps.Equal(n.Attributes, map[string]string{"currency": "EUR"}) {
 		t.Errorf("got %+v", n)
+	}
+}
+
+// TestEveryEventCanBeNotified: an event that keeps the state, or leads to a state of which customers are not
+// notified, is handed on for the endpoints that name it.
+func TestEveryEventCanBeNotified(t *testing.T) {
+	s := newOrderSystem(t)
+	orders, handlers := s.at(t, 1)
+	place(t, orders)
+
+	for _, event := range []workflow.Event{workflow.Hold, workflow.Release, workflow.Pay, workflow.ShipPart, workflow.ShipPart} {
+		handle(t, handlers[reactions.NotifyHandler], s.move(t, orders, event))
+	}
+
+	var got []string
+	for _, n := range s.notices {
+		got = append(got, fmt.Sprintf("%s %s %t", n.Event, n.State, n.Named))
+	}
+
+	want := []string{"hold ON_HOLD true", "release PENDING true", "pay PAYMENT_RECEIVED false", "ship_part PARTIALLY_SHIPPED false", "ship_part PARTIALLY_SHIPPED true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

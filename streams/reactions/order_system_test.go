@@ -102,7 +102,9 @@ func (s *orderSystem) sent() (states []workflow.State) {
 	defer s.mu.Unlock()
 
 	for _, n := range s.notices {
-		states = append(states, n.State)
+		if !n.Named {
+			states = append(states, n.State)
+		}
 	}
 
 	return states

@@ -25,6 +25,8 @@ func without(t *testing.T, removed workflow.State) *workflow.Definition {
 		}
 	}
 	spec.Transitions = left
+	spec.Editable = slices.DeleteFunc(slices.Clone(spec.Editable), is)
+	spec.Shipping.Held = slices.DeleteFunc(slices.Clone(spec.Shipping.Held), is)
 
 	d, err := workflow.New(spec)
 	if err != nil {

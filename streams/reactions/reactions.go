@@ -58,8 +58,9 @@ type Config struct {
 	// Awaited are the states that executions wait for. Default: PENDING, SHIPPED and
 	// DELIVERED, which statemachine.asl.json waits for.
 	Awaited []workflow.State
-	// Notified are the states that customers are notified of when an order enters them. Default:
-	// the states of a shop, from PAYMENT_RECEIVED to its ends.
+	// Notified are the states that customers are notified of when an order enters them. Of other changes
+	// only the endpoints are notified that name the event. Default: the states of a shop, from
+	// PAYMENT_RECEIVED to its ends.
 	Notified []workflow.State
 	// FreshFor is how long after a transition the first delivery of its record acts without reading
 	// the order. Later, and in every further attempt, the order is read: a shipment is booked only
@@ -205,18 +206,18 @@ func (c change) notificationKey() string {
 // ship, commit the stock, capture and refund.
 func (r *Reactions) Handlers() []streams.Handler {
 	all := slices.Insert(r.GeneralHandlers(), 1, // behind the journal
-		r.handler(ShippingHandler, concernsShipping, r.shipOrHold),
-		r.handler(stockHandler, ships, r.commitStock),
-		r.handler(paymentHandler, ships, r.capture),
+		r.handler(ShippingHandler, r.concernsShipping, r.shipOrHold),
+		r.handler(stockHandler, r.ships, r.commitStock),
+		r.handler(paymentHandler, r.ships, r.capture),
 	)
 
 	if r.cfg.RefundReturns {
-		all = append(all, r.handler(RefundHandler, comesBack, r.refund))
+		all = append(all, r.handler(RefundHandler, r.comesBack, r.refund))
 	}
 
 	if r.cfg.Parcels != nil {
 		applyParcels := func(ctx context.Context, c change) error { return r.cfg.Parcels.ApplyParcels(ctx, c.New.ID) }
-		all = append(all, r.handler(parcelsHandler, shipsRest, applyParcels))
+		all = append(all, r.handler(parcelsHandler, r.shipsRest, applyParcels))
 	}
 
 	return all
@@ -238,7 +239,7 @@ func (r *Reactions) GeneralHandlers() []streams.Handler {
 
 	all := []streams.Handler{
 		r.handler(JournalHandler, always, record),
-		r.handler(NotifyHandler, r.concernsCustomer, r.notify),
+		r.handler(NotifyHandler, isTransition, r.notify),
 		r.handler(parkedHandler, r.concernsWaits, r.answerParked),
 	}
 	all[0].Attempts = -1
@@ -325,13 +326,22 @@ func enters(c transitions.Change, state workflow.State) bool {
 	return c.Transition.Event != workflow.Migrate && c.New.State == state && (c.Old == nil || c.Old.State != state)
 }
 
-// isRelease reports whether the change ends the hold of a paid order.
-func isRelease(c transitions.Change) bool {
-	return c.Old != nil && c.Old.State == workflow.PaidOnHold && c.New.State == workflow.PaymentReceived
+// entersOne reports whether the change has moved the order from outside of the states into one of them.
+func entersOne(c transitions.Change, states func(workflow.State) bool) bool {
+	return enters(c, c.New.State) && states(c.New.State) && (c.Old == nil || !states(c.Old.State))
+}
+
+func (r *Reactions) definition() *workflow.Definition { return r.cfg.Orders.Definition() }
+
+// isRelease reports whether the change ends the hold of an order that waits for its shipment.
+func (r *Reactions) isRelease(c transitions.Change) bool {
+	return c.Old != nil && r.definition().HoldsShipment(c.Old.State) && r.definition().AwaitsShipment(c.New.State)
 }
 
 // ships selects the changes after which every parcel of an order has left.
-func ships(c transitions.Change) bool { return enters(c, workflow.Shipped) }
+func (r *Reactions) ships(c transitions.Change) bool {
+	return slices.Contains(r.definition().Gone(), c.New.State) && enters(c, c.New.State)
+}
 
 // shipsRest selects the changes that ships selects, for orders that were shipped in parcels.
-func shipsRest(c transitions.Change) bool { return ships(c) && c.New.Parcels() > 0 }
+func (r *Reactions) shipsRest(c transitions.Change) bool { return r.ships(c) && c.New.Parcels() > 0 }

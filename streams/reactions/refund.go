@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ratchet/payments"
 	"ratchet/streams"
@@ -12,7 +13,9 @@ import (
 )
 
 // comesBack selects the changes after which the goods of an order are back.
-func comesBack(c transitions.Change) bool { return enters(c, workflow.Returned) }
+func (r *Reactions) comesBack(c transitions.Change) bool {
+	return slices.Contains(r.definition().Back(), c.New.State) && enters(c, c.New.State)
+}
 
 // refund gives back the rest of a returned order's money, and moves the order to REFUNDED. An order
 // that was paid elsewhere stays RETURNED: the place that took the money gives it back.

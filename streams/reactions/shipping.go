@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ratchet/shipping"
@@ -14,23 +15,29 @@ import (
 
 // startsShipping selects the changes after which an order is to be shipped: it was paid, or
 // the hold of a paid order has ended.
-func startsShipping(c transitions.Change) bool { return enters(c, workflow.PaymentReceived) }
+func (r *Reactions) startsShipping(c transitions.Change) bool {
+	return entersOne(c, r.definition().AwaitsShipment)
+}
 
 // concernsShipping selects the changes of startsShipping and the holds of paid orders. One handler has both,
 // so that a hold, its end and the booking come to the carrier in the order of the transitions.
-func concernsShipping(c transitions.Change) bool { return startsShipping(c) || holdsShipment(c) }
+func (r *Reactions) concernsShipping(c transitions.Change) bool {
+	return r.startsShipping(c) || r.holdsShipment(c)
+}
 
 // holdsShipment reports whether the change holds a paid order.
-func holdsShipment(c transitions.Change) bool { return enters(c, workflow.PaidOnHold) }
+func (r *Reactions) holdsShipment(c transitions.Change) bool {
+	return entersOne(c, r.definition().HoldsShipment)
+}
 
 // shipOrHold books the shipment of the order, or asks the carrier to hold it. The end of a hold does both:
 // the shipment may not have been booked before.
 func (r *Reactions) shipOrHold(ctx context.Context, c change) error {
-	if holdsShipment(c.Change) {
+	if r.holdsShipment(c.Change) {
 		return r.hold(ctx, c)
 	}
 
-	if err := r.ship(ctx, c); err != nil || !isRelease(c.Change) {
+	if err := r.ship(ctx, c); err != nil || !r.isRelease(c.Change) {
 		return err
 	}
 
@@ -40,7 +47,7 @@ func (r *Reactions) shipOrHold(ctx context.Context, c change) error {
 // hold asks the carrier to hold the shipment, unless the hold has ended meanwhile.
 func (r *Reactions) hold(ctx context.Context, c change) error {
 	c, order, err := r.present(ctx, c)
-	if err != nil || order == nil || order.State != workflow.PaidOnHold {
+	if err != nil || order == nil || !r.definition().HoldsShipment(order.State) {
 		return err
 	}
 
@@ -135,7 +142,12 @@ func (r *Reactions) canceledByCarrier(ctx context.Context, c change, canceled er
 
 	id := c.New.ID
 
-	return streams.Permanent(fmt.Errorf("%w: `ratchet shipments book-again %s --reason TEXT` books another shipment, `ratchet orders apply %s %s` cancels the order", canceled, id, id, workflow.Cancel))
+	or := ""
+	if stop := r.definition().Shipping().Stop; stop != "" {
+		or = fmt.Sprintf(", `ratchet orders apply %s %s` ends the order", id, stop)
+	}
+
+	return streams.Permanent(fmt.Errorf("%w: `ratchet shipments book-again %s --reason TEXT` books another shipment%s", canceled, id, or))
 }
 
 // recoverFor is the age of a transition up to which recoverShipment looks for the booking of an
@@ -172,7 +184,7 @@ func (r *Reactions) recoverShipment(ctx context.Context, c change) error {
 func (r *Reactions) shipmentKey(ctx context.Context, c change) (string, error) {
 	payment := c.Transition.ID
 	// The hold came after the payment, so the payment's transition is not this change.
-	if isRelease(c.Change) {
+	if r.isRelease(c.Change) {
 		var err error
 		if payment, err = r.payment(ctx, c.New); err != nil {
 			return "", err
@@ -211,9 +223,9 @@ func (r *Reactions) stillWantsShipment(ctx context.Context, c change) (change, b
 	}
 
 	switch {
-	case order.State == workflow.PaidOnHold:
+	case r.definition().HoldsShipment(order.State):
 		return c, false, nil // the change that ends the hold books the shipment
-	case order.State != workflow.Shipped && r.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped):
+	case r.canShip(order.State):
 		return c, true, nil
 	}
 
@@ -222,9 +234,16 @@ func (r *Reactions) stillWantsShipment(ctx context.Context, c change) (change, b
 	return c, false, nil
 }
 
-// payment returns the newest transition that paid the order.
+// canShip reports whether parcels of an order in the state can still leave.
+func (r *Reactions) canShip(state workflow.State) bool {
+	gone := r.definition().Gone()
+
+	return !slices.Contains(gone, state) && slices.ContainsFunc(gone, func(s workflow.State) bool { return r.definition().Reachable(state, s) })
+}
+
+// payment returns the newest transition with which the order began to wait for its shipment: the one that paid it.
 func (r *Reactions) payment(ctx context.Context, order *transitions.Order) (transitions.TransitionID, error) {
-	paid, err := r.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
+	paid, err := r.cfg.Orders.TransitionsBy(ctx, order, r.definition().BookedBy()...)
 	switch {
 	case err != nil && !transitions.Retryable(err):
 		return 0, streams.Permanent(err)

@@ -17,7 +17,18 @@
 //	    guards:
 //	      - {name: total-covered, attribute: captured, op: ">=", other: total}
 //
-// The operand of a guard is value, other (an attribute) or request, see
+// What parcels, edits and `orders watch` do with orders is part of a definition, too. Without these fields they do
+// nothing, see [workflow.Spec] and [workflow.Shipping]:
+//
+//	editable: [PENDING]
+//	settled: [DELIVERED]
+//	shipping:
+//	  awaits: [PAID]
+//	  left: ship
+//	  delivered: deliver
+//	  returned: [return]
+//
+// [Schema] describes the file for editors. The operand of a guard is value, other (an attribute) or request, see
 // [workflow.Guard]. Mappings between versions, see [workflow.Migration]:
 //
 //	migrations:

@@ -35,7 +35,7 @@ func Format(d *workflow.Definition) string {
 		entries = append(entries, entry{"content", listNode(spec.Content)})
 	}
 
-	root := mapNode(append(entries, entry{"states", states}, entry{"transitions", transitions})...)
+	root := mapNode(append(append(entries, entry{"states", states}, entry{"transitions", transitions}), shopEntries(spec)...)...)
 
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
@@ -49,6 +49,52 @@ func Format(d *workflow.Definition) string {
 	_ = encoder.Close()
 
 	return b.String()
+}
+
+// shopEntries returns what the definition says about edits, ends and shipping.
+func shopEntries(spec workflow.Spec) (entries []entry) {
+	if len(spec.Editable) > 0 {
+		entries = append(entries, entry{"editable", listNode(spec.Editable)})
+	}
+
+	if len(spec.Settled) > 0 {
+		entries = append(entries, entry{"settled", listNode(spec.Settled)})
+	}
+
+	if shipping := shippingEntries(spec.Shipping); len(shipping) > 0 {
+		entries = append(entries, entry{"shipping", mapNode(shipping...)})
+	}
+
+	return entries
+}
+
+func shippingEntries(s workflow.Shipping) (entries []entry) {
+	event := func(name string, e workflow.Event) {
+		if e != "" {
+			entries = append(entries, entry{name, stringNode(string(e))})
+		}
+	}
+
+	if len(s.Awaits) > 0 {
+		entries = append(entries, entry{"awaits", listNode(s.Awaits)})
+	}
+
+	if len(s.Held) > 0 {
+		entries = append(entries, entry{"held", listNode(s.Held)})
+	}
+
+	event("part", s.Part)
+	event("left", s.Left)
+	event("delivered", s.Delivered)
+
+	if len(s.Returned) > 0 {
+		entries = append(entries, entry{"returned", listNode(s.Returned)})
+	}
+
+	event("canceled", s.Canceled)
+	event("stop", s.Stop)
+
+	return entries
 }
 
 func stateNode(s workflow.StateSpec) *yaml.Node {

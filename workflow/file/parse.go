@@ -67,154 +67,18 @@ func (p *parser) lineOf(err error) int {
 }
 
 func (p *parser) spec(n *document.Node) workflow.Spec {
-	var s workflow.Spec
-
-	required := []string{"name", "version", "place", "initial", "states", "transitions"}
-	p.Fields(n, "the definition", required, func(m document.Member) bool {
-		v := m.Value
-		// New reports faults by part, and lineOf finds this line again.
-		p.mark(m.Name, 0, m.Line)
-
-		switch m.Name {
-		case "name":
-			s.Name = p.Name(v, m.Name)
-		case "version":
-			s.Version = int(p.Int(v, m.Name))
-		case "place":
-			s.Place = workflow.Event(p.Name(v, m.Name))
-		case "initial":
-			s.Initial = workflow.State(p.Name(v, m.Name))
-		case "content":
-			s.Content = p.content(m)
-		case "states":
-			s.States = p.states(m)
-		case "transitions":
-			s.Transitions = p.transitions(m)
-		default:
-			return false
+	// New reports faults by part, and lineOf finds the line again.
+	if n.Kind == document.Map {
+		for _, m := range n.Members {
+			p.mark(m.Name, 0, m.Line)
 		}
-
-		return true
-	})
-
-	return s
-}
-
-// content reads the list of parts. An empty list is not nil: no part is allowed.
-func (p *parser) content(m document.Member) []workflow.Part {
-	if !p.Want(m.Value, document.List, m.Name) {
-		return nil
 	}
 
-	// Not nil, because nil allows every part.
-	parts := []workflow.Part{}
-	for _, item := range m.Value.Items {
-		parts = append(parts, workflow.Part(p.Name(item, m.Name)))
-	}
-
-	return parts
-}
-
-func (p *parser) states(m document.Member) []workflow.StateSpec {
-	if !p.Want(m.Value, document.List, m.Name) {
-		return nil
-	}
-
-	var states []workflow.StateSpec
-	for i, item := range m.Value.Items {
-		p.mark("state", i, item.Line)
-		states = append(states, p.state(item))
-	}
-
-	return states
-}
-
-func (p *parser) state(n *document.Node) workflow.StateSpec {
-	var s workflow.StateSpec
-	p.Fields(n, "a state", []string{"state"}, func(m document.Member) bool {
-		switch m.Name {
-		case "state":
-			s.State = workflow.State(p.Name(m.Value, m.Name))
-		case "terminal":
-			s.Terminal = p.Bool(m.Value, m.Name)
-		case "doc":
-			s.Doc = p.Name(m.Value, m.Name)
-		default:
-			return false
-		}
-
-		return true
-	})
-
-	return s
-}
-
-func (p *parser) transitions(m document.Member) []workflow.Transition {
-	if !p.Want(m.Value, document.List, m.Name) {
-		return nil
-	}
-
-	var transitions []workflow.Transition
-	for i, item := range m.Value.Items {
-		p.mark("transition", i, item.Line)
-		transitions = append(transitions, p.transition(item))
-	}
-
-	return transitions
-}
-
-func (p *parser) transition(n *document.Node) workflow.Transition {
-	var t workflow.Transition
-	p.Fields(n, "a transition", []string{"event", "from", "to"}, func(m document.Member) bool {
-		switch m.Name {
-		case "event":
-			t.Event = workflow.Event(p.Name(m.Value, m.Name))
-		case "to":
-			t.To = workflow.State(p.Name(m.Value, m.Name))
-		case "from":
-			if p.Want(m.Value, document.List, m.Name) {
-				for _, item := range m.Value.Items {
-					t.From = append(t.From, workflow.State(p.Name(item, m.Name)))
-				}
-			}
-		case "guards":
-			if p.Want(m.Value, document.List, m.Name) {
-				for _, item := range m.Value.Items {
-					t.Guards = append(t.Guards, p.guard(item))
-				}
-			}
-		default:
-			return false
-		}
-
-		return true
-	})
-
-	return t
+	return definitionObject().read(p, n)
 }
 
 func (p *parser) guard(n *document.Node) workflow.Guard {
-	var g workflow.Guard
-	p.Fields(n, "a guard", []string{"name", "attribute", "op"}, func(m document.Member) bool {
-		switch m.Name {
-		case "name":
-			g.Name = p.Name(m.Value, m.Name)
-		case "attribute":
-			g.Attribute = p.Name(m.Value, m.Name)
-		case "op":
-			g.Op = workflow.Op(p.Name(m.Value, m.Name))
-		case "other":
-			g.Other = p.Name(m.Value, m.Name)
-		case "request":
-			g.Request = p.Name(m.Value, m.Name)
-		case "value":
-			g.Value = p.constant(m.Value)
-		default:
-			return false
-		}
-
-		return true
-	})
+	g := guardObject().read(p, n)
 
 	// After an earlier fault the guard may be incomplete, and only the first error is kept.
 	if p.Err() != nil {

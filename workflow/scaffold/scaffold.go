@@ -21,9 +21,12 @@ import (
 	"strings"
 	"sync"
 	"text/template"
+
+	"ratchet/workflow"
+	"ratchet/workflow/file"
 )
 
-//go:embed files/*.tmpl
+//go:embed files/*/*.tmpl
 var files embed.FS
 
 // ErrInvalid means that a name or a directory breaks a rule. The text names the rule.
@@ -39,6 +42,29 @@ type Options struct {
 	// Module is the directory of this module's sources, to which a replace directive leads. [FindModule]
 	// looks for it.
 	Module string
+	// With are the parts that the program uses, of [Features]. Without any it is a ticket, which has none of
+	// them.
+	With []string
+	// Machine writes the state machine.
+	Machine func(Plan) ([]byte, error)
+}
+
+// Features are the parts of Ratchet that a program can be begun with.
+func Features() []string { return []string{"payments", "shipping", "stock"} }
+
+// Plan is what the state machine of a program does.
+type Plan struct {
+	Definition *workflow.Definition
+	// Outside are the events that other callers make.
+	Outside []workflow.Event
+	// Steps are the steps of the program, in their order.
+	Steps []Step
+}
+
+// Step is a step of the program. It runs before an event; after its refusal another one is applied.
+type Step struct {
+	Name, Placeholder string
+	Before, Refused   workflow.Event
 }
 
 var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
@@ -73,7 +99,7 @@ func New(o Options) ([]string, error) {
 		return nil, fmt.Errorf("%w: name %q: is the path of Ratchet's module", ErrInvalid, o.Name)
 	}
 
-	content, err := Render(o.Name, mod.path)
+	content, err := o.Render(mod.path)
 	if err != nil {
 		return nil, err
 	}
@@ -104,16 +130,33 @@ func New(o Options) ([]string, error) {
 
 // Render returns the files of the program by their names, without the files of its module. The program
 // imports Ratchet under the module path.
-func Render(name, modulePath string) (map[string][]byte, error) {
-	templates, err := template.ParseFS(files, "files/*.tmpl")
+func (o Options) Render(modulePath string) (map[string][]byte, error) {
+	folder := "ticket"
+	if len(o.With) > 0 {
+		folder = "shop"
+	}
+
+	for _, feature := range o.With {
+		if !slices.Contains(Features(), feature) {
+			return nil, fmt.Errorf("%w: with %q: one or several of %s", ErrInvalid, feature, strings.Join(Features(), ", "))
+		}
+	}
+
+	templates, err := template.ParseFS(files, "files/"+folder+"/*.tmpl")
 	if err != nil {
 		return nil, err
 	}
 
-	content := map[string][]byte{}
+	has := func(feature string) bool { return slices.Contains(o.With, feature) }
+	data := struct {
+		Name, Ratchet             string
+		Payments, Shipping, Stock bool
+	}{o.Name, modulePath, has("payments"), has("shipping"), has("stock")}
+
+	content := map[string][]byte{file.SchemaName: file.Schema()}
 	for _, t := range templates.Templates() {
 		var text bytes.Buffer
-		if err := t.Execute(&text, struct{ Name, Ratchet string }{name, modulePath}); err != nil {
+		if err := t.Execute(&text, data); err != nil {
 			return nil, err
 		}
 
@@ -130,7 +173,33 @@ func Render(name, modulePath string) (map[string][]byte, error) {
 		}
 	}
 
-	return content, nil
+	definition, err := file.Parse("workflow.yaml", content["workflow.yaml"])
+	if err != nil {
+		return nil, err
+	}
+
+	content["statemachine.asl.json"], err = o.Machine(o.plan(definition))
+
+	return content, err
+}
+
+// plan returns what the state machine does. The ticket is resolved by a person; where a program has no part that
+// makes an event, a person makes it, too.
+func (o Options) plan(d *workflow.Definition) Plan {
+	if len(o.With) == 0 {
+		return Plan{d, []workflow.Event{"resolve"}, []Step{{Name: "triage", Placeholder: "TriageArn", Before: "assign"}}}
+	}
+
+	p := Plan{Definition: d, Outside: []workflow.Event{"send", "receive"}}
+	if slices.Contains(o.With, "stock") {
+		p.Steps = append(p.Steps, Step{"reserve", "ReserveArn", "accept", "reject"})
+	}
+
+	if slices.Contains(o.With, "payments") {
+		p.Steps = append(p.Steps, Step{"charge", "ChargeArn", "accept", "decline"})
+	}
+
+	return p
 }
 
 // checkEmpty fails if something is in the directory, which need not exist.

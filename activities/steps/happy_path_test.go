@@ -1,0 +1,147 @@
+package steps_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ratchet/activities/steps"
+	"ratchet/workflow"
+	"ratchet/workflow/check"
+	"ratchet/workflow/file"
+)
+
+// definitionOf reads a definition.
+func definitionOf(t *testing.T, text string) *workflow.Definition {
+	t.Helper()
+
+	d, err := file.Parse("workflow.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return d
+}
+
+func ticketDefinition(t *testing.T) *workflow.Definition {
+	t.Helper()
+
+	text, err := os.ReadFile("../../examples/ticket/workflow.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return definitionOf(t, string(text))
+}
+
+const guardedYAML = `
+name: guarded
+version: 1
+place: place
+initial: OPEN
+states: [{state: OPEN}, {state: HELD}, {state: BUSY}, {state: DONE}, {state: DROPPED, terminal: true}]
+transitions:
+  - {event: take, from: [OPEN], to: BUSY, guards: [{name: known, attribute: customer, op: exists}]}
+  - {event: hold, from: [OPEN, BUSY], to: HELD}
+  - {event: release, from: [HELD], to: OPEN}
+  - {event: finish, from: [BUSY], to: DONE}
+  - {event: drop, from: [DONE], to: DROPPED}
+settled: [DONE]
+`
+
+// TestTheHappyPathFitsItsDefinition: what is written passes the check of the definition and its state machine.
+func TestTheHappyPathFitsItsDefinition(t *testing.T) {
+	for name, row := range map[string]struct {
+		definition *workflow.Definition
+		path       steps.Path
+	}{
+		"a ticket": {ticketDefinition(t), steps.Path{
+			Outside: []workflow.Event{"resolve"},
+			Steps:   []steps.PathStep{{Name: "triage", Placeholder: "TriageArn", Before: "assign"}},
+		}},
+		"a shop": {workflow.Order(), steps.Path{Steps: []steps.PathStep{
+			{Name: "reserve", Placeholder: "ReserveArn", Before: "pay", Refused: "cancel"},
+			{Name: "charge", Placeholder: "ChargeArn", Before: "pay", Refused: "fail_payment"},
+		}}},
+		"guards, and a state beside the way": {definitionOf(t, guardedYAML), steps.Path{}},
+	} {
+		text, err := steps.HappyPath(row.definition, row.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		cfg := steps.GeneralCheckConfig()
+		for _, s := range row.path.Steps {
+			cfg.Tasks[s.Name] = func(map[string]any) check.Effect { return check.Effect{} }
+		}
+
+		report, err := check.StateMachine(text, row.definition, cfg)
+		findings := slices.DeleteFunc(report.Findings, func(f check.Finding) bool {
+			// An order may be held and released any number of times.
+			return f.Severity == check.SeverityInfo || f.Code == "loop" && strings.Contains(f.Message, "FromHeld") || f.Code == "loop" && strings.Contains(f.Message, "FromOnHold")
+		})
+		if err != nil || len(findings) > 0 {
+			t.Errorf("%s: %v\n%v\n%s", name, err, findings, text)
+		}
+	}
+}
+
+// TestTheHappyPathHandlesTheErrorsOfTheTable: each task retries every row that says so, and nothing else.
+func TestTheHappyPathHandlesTheErrorsOfTheTable(t *testing.T) {
+	text, err := steps.HappyPath(workflow.Order(), steps.Path{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var machine struct {
+		States map[string]struct {
+			Type, Resource string
+			Retry, Catch   []struct{ ErrorEquals []string }
+		}
+	}
+	if err := json.Unmarshal(text, &machine); err != nil {
+		t.Fatal(err)
+	}
+
+	for name, s := range machine.States {
+		if s.Type != "Task" {
+			continue
+		}
+
+		kind := steps.Tasks
+		if strings.HasSuffix(s.Resource, ".waitForTaskToken") {
+			kind = steps.Waits
+		}
+
+		var want, got []string
+		for _, c := range steps.ErrorClasses() {
+			if c.Retry != nil && (c.Of == kind || c.Of == steps.AllStates) {
+				want = append(want, c.Errors...)
+			}
+		}
+
+		for _, r := range s.Retry {
+			got = append(got, r.ErrorEquals...)
+		}
+
+		if !slices.Equal(got, want) {
+			t.Errorf("%s retries %v, want %v", name, got, want)
+		}
+
+		if kind == steps.Waits && (len(s.Catch) != 1 || !slices.Contains(s.Catch[0].ErrorEquals, "States.Timeout")) {
+			t.Errorf("%s catches %v", name, s.Catch)
+		}
+	}
+}
+
+// TestNamesOfAStateMachineAreUnique: DO_IT and do-it would have one name.
+func TestNamesOfAStateMachineAreUnique(t *testing.T) {
+	d := definitionOf(t, `{"name":"n","version":1,"place":"p","initial":"A","states":[{"state":"A"},{"state":"B"},{"state":"C","terminal":true}],
+		"transitions":[{"event":"do_it","from":["A"],"to":"B"},{"event":"do-it","from":["B"],"to":"C"}]}`)
+
+	if _, err := steps.HappyPath(d, steps.Path{}); err == nil || !strings.Contains(err.Error(), "called DoIt") {
+		t.Error(err)
+	}
+}
