@@ -145,7 +145,7 @@ func momentsOf(id transitions.OrderID, x executions.Execution) []inspect.Moment 
 	}
 
 	if x.Failed() {
-		ended.Next = fmt.Sprintf("`ratchet executions describe %s` shows why, `ratchet executions repair %s` brings it on", id, id)
+		ended.Next = fmt.Sprintf("`ratchet executions describe %s` shows why, `ratchet executions repair %s` brings it on", id.Arg(), id.Arg())
 	}
 
 	return append(moments, ended)

@@ -360,7 +360,7 @@ func TestInvalidEditsNameTheField(t *testing.T) {
 		field string
 		call  func() (transitions.Result, error)
 	}{
-		{"orderId", func() (transitions.Result, error) { return s.AddItems(ctx, edit("a/b", "e"), cup) }},
+		{"orderId", func() (transitions.Result, error) { return s.AddItems(ctx, edit("a\nb", "e"), cup) }},
 		{"eventId", func() (transitions.Result, error) { return s.AddItems(ctx, edit("o", ""), cup) }},
 		{"items", func() (transitions.Result, error) { return s.AddItems(ctx, edit("o", "e")) }},
 		{"items[1].quantity", func() (transitions.Result, error) {

@@ -181,7 +181,7 @@ func TestConcurrentParcelsNeverShipAPieceTwice(t *testing.T) {
 func TestInvalidParcelsNameTheField(t *testing.T) {
 	s := newOrders(t)
 	for field, p := range map[string]transitions.Parcel{
-		"orderId":            {OrderID: "a/b", ID: "p", Lines: []transitions.ParcelLine{pieces("mug", 1)}},
+		"orderId":            {OrderID: "a\nb", ID: "p", Lines: []transitions.ParcelLine{pieces("mug", 1)}},
 		"parcelId":           parcel("", pieces("mug", 1)),
 		"lines:":             parcel("p"),
 		"lines[0].sku":       parcel("p", pieces("a b", 1)),

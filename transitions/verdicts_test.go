@@ -295,8 +295,8 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 			field   string
 		}{
 			{transitions.Request{Event: "pay", TransitionID: 1}, "orderId"},
-			{transitions.Request{OrderID: "a/b", Event: "pay", TransitionID: 1}, "orderId"},
-			{transitions.Request{OrderID: transitions.OrderID(strings.Repeat("x", 129)), Event: "pay", TransitionID: 1}, "orderId"},
+			{transitions.Request{OrderID: "a\nb", Event: "pay", TransitionID: 1}, "orderId"},
+			{transitions.Request{OrderID: transitions.OrderID(strings.Repeat("x", 257)), Event: "pay", TransitionID: 1}, "orderId"},
 			{transitions.Request{OrderID: "o", TransitionID: 1}, "event"},
 			{transitions.Request{OrderID: "o", Event: "pay"}, "transitionId and requestId"},
 			{transitions.Request{OrderID: "o", Event: "pay", TransitionID: -1}, "transitionId"},

@@ -37,14 +37,14 @@ func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x
 		Kind:      Lost,
 		Since:     lost.At,
 		Cause:     fmt.Sprintf("the carrier has lost parcel %s (report %s)", lost.Tracking, lost.Report),
-		Commands:  []string{"ratchet orders explain " + string(order.ID)},
+		Commands:  []string{"ratchet orders explain " + order.ID.Arg()},
 		Execution: x,
 	}
 
 	// Only a person knows how the loss ended, so every event that fits is offered.
 	for _, event := range []workflow.Event{workflow.Deliver, workflow.Chargeback} {
 		if _, possible := e.cfg.Orders.Definition().Next(order.State, event); possible {
-			p.Commands = append(p.Commands, fmt.Sprintf("ratchet orders apply %s %s", order.ID, event))
+			p.Commands = append(p.Commands, fmt.Sprintf("ratchet orders apply %s %s", order.ID.Arg(), event))
 		}
 	}
 

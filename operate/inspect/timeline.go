@@ -174,7 +174,7 @@ func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task, due
 		case len(events) > 0 && (unknown && SkippedBy(awaited) != "" || len(Skips(awaited, due)) > 0):
 			moments[i].Next = fmt.Sprintf("wait for %s: effects are due before it", strings.Join(events, " or "))
 		case len(events) > 0:
-			moments[i].Next = fmt.Sprintf("wait for %s, or `ratchet orders apply %s %s`", strings.Join(events, " or "), e.Order.ID, events[0])
+			moments[i].Next = fmt.Sprintf("wait for %s, or `ratchet orders apply %s %s`", strings.Join(events, " or "), e.Order.ID.Arg(), events[0])
 		default:
 			moments[i].Next = "wait: the order can still come to " + task.Awaited
 		}

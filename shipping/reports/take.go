@@ -169,7 +169,7 @@ func (d *Receiver) refusal(result transitions.Result, m move) ruling {
 	// only a person can apply it.
 	if m.event == workflow.RequestReturn && result.Order.State == workflow.Shipped && rule.answer == shipping.Retry {
 		rule.reason = "the order came back without a delivery, and its definition has no return from SHIPPED: apply deliver, and the return follows"
-		rule.command = fmt.Sprintf("ratchet orders apply %s %s", result.Order.ID, workflow.Deliver)
+		rule.command = fmt.Sprintf("ratchet orders apply %s %s", result.Order.ID.Arg(), workflow.Deliver)
 	}
 
 	return rule

@@ -133,7 +133,7 @@ func (r *Reactions) canceledByCarrier(ctx context.Context, c change, canceled er
 		return err
 	}
 
-	id := c.New.ID
+	id := c.New.ID.Arg()
 
 	return streams.Permanent(fmt.Errorf("%w: `ratchet shipments book-again %s --reason TEXT` books another shipment, `ratchet orders apply %s %s` cancels the order", canceled, id, id, workflow.Cancel))
 }
