@@ -7,7 +7,7 @@
 // path. Two ids never have the same encoding, and [Decode] is the inverse.
 //
 // A name with a bound is made by [Fit], which puts a digest in the place of a text that is too long. It is
-// never parsed: whoever reads such a name gets the id from elsewhere.
+// never parsed: the id comes from an input or a body.
 package ids
 
 import (
