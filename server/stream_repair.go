@@ -90,5 +90,5 @@ func (b *Backend) provable(ctx context.Context, item map[string]types.AttributeV
 		return b.Orders.Journaled(ctx, item)
 	}
 
-	return transitions.Provable(item)
+	return transitions.Mapping{}.Provable(item)
 }

@@ -260,7 +260,7 @@ func (e *Eraser) eraseDeadLetters(ctx context.Context, handler string, id transi
 		}
 
 		err := e.cfg.DeadLetters.Rewrite(ctx, handler, letter.ID, erasedError, func(r *streams.Record) {
-			r.Old, r.New = transitions.WithoutPerson(r.Old), transitions.WithoutPerson(r.New)
+			r.Old, r.New = transitions.Mapping{}.WithoutPerson(r.Old), transitions.Mapping{}.WithoutPerson(r.New)
 		})
 
 		switch {

@@ -137,7 +137,7 @@ func placedRecord(t *testing.T, tracing *telemetry.Tracing) json.RawMessage {
 func placedItem(t *testing.T, tracing *telemetry.Tracing) map[string]types.AttributeValue {
 	t.Helper()
 
-	db := embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"))
+	db := embeddedtest.DynamoDB(t, transitions.Mapping{}.OrdersTable("orders"))
 
 	orders, err := transitions.New(transitions.Config{
 		DynamoDB: db,

@@ -40,7 +40,7 @@ func (t *Tracing) Handlers(all []streams.Handler) []streams.Handler {
 
 func (t *Tracing) traceRecord(next streams.HandlerFunc) streams.HandlerFunc {
 	return func(ctx context.Context, r streams.Record) error {
-		cause, previous, moved := transitions.Traces(r.Old, r.New)
+		cause, previous, moved := transitions.Mapping{}.Traces(r.Old, r.New)
 		if !moved {
 			// An edit is no transition and has no trace.
 			return next(ctx, r)
@@ -90,7 +90,7 @@ func (t *Tracing) traceBatch(handler string, next streams.BatchFunc) streams.Bat
 	return func(ctx context.Context, records []streams.Record) []error {
 		var links []trace.Link
 		for _, r := range records {
-			if cause, _, moved := transitions.Traces(r.Old, r.New); moved {
+			if cause, _, moved := (transitions.Mapping{}).Traces(r.Old, r.New); moved {
 				links = append(links, linkTo(linkChange, parseTrace(cause))...)
 			}
 		}

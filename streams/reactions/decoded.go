@@ -20,7 +20,7 @@ type decodedKey struct{}
 func decode(record streams.Record) *decoded {
 	d, _ := record.Memo(decodedKey{}, func() any {
 		d := &decoded{}
-		d.change, d.grew, d.err = transitions.FromRecord(record.Old, record.New)
+		d.change, d.grew, d.err = transitions.Mapping{}.FromRecord(record.Old, record.New)
 
 		return d
 	}).(*decoded)

@@ -94,7 +94,7 @@ func (s *Shop) Tables(inputs ...*dynamodb.CreateTableInput) {
 // Orders opens the orders with their journal, which the stream writes, and the table of requests.
 func (s *Shop) Orders(change ...func(*transitions.Config)) *transitions.Orders {
 	s.t.Helper()
-	s.Tables(transitions.OrdersTable(OrdersTable), transitions.JournalTable(JournalTable), transitions.RequestsTable(RequestsTable))
+	s.Tables(transitions.Mapping{}.OrdersTable(OrdersTable), transitions.JournalTable(JournalTable), transitions.RequestsTable(RequestsTable))
 
 	return open(s.t, transitions.New, transitions.Config{
 		DynamoDB: s.DB, Table: OrdersTable, JournalTable: JournalTable, RequestsTable: RequestsTable, Log: embeddedtest.Quiet(),
