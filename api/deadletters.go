@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
 	"ratchet/api/auth"
@@ -94,7 +93,7 @@ func (s *service) listDeadLetters(ctx context.Context, c caller, in *listDeadLet
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
 		func(l deadletters.Letter) (deadLetter, bool, error) {
-			id, own := c.tenant.ownID(orderIDOf(l))
+			id, own := c.tenant.ownID(s.orderIDOf(l))
 			own = own && (in.Order == "" || in.Order == id)
 
 			return deadLetter{
@@ -120,13 +119,10 @@ func deadLetterID(l deadletters.Letter) string {
 }
 
 // orderIDOf returns the stored id of the order that the dead letter is about, "" if it is unknown.
-func orderIDOf(l deadletters.Letter) string {
-	id, _ := l.Keys["orderId"].(*types.AttributeValueMemberS)
-	if id == nil {
-		return ""
-	}
+func (s *service) orderIDOf(l deadletters.Letter) string {
+	id, _ := s.cfg.Orders.Mapping().OrderOf(l.Keys)
 
-	return id.Value
+	return string(id)
 }
 
 // deadLetterRule is the rule of a dead letter's id. An id with # is a part of a large dead letter.
@@ -200,7 +196,7 @@ func (s *service) ownDeadLetter(ctx context.Context, c caller, in *redriveInput)
 		return deadletters.Letter{}, err
 	}
 
-	if _, own := c.tenant.ownID(orderIDOf(l)); !own {
+	if _, own := c.tenant.ownID(s.orderIDOf(l)); !own {
 		return deadletters.Letter{}, notFound("dead_letter")
 	}
 

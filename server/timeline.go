@@ -20,6 +20,7 @@ import (
 // Around returns the sources of an order's explanation, in addition to the order's transitions.
 func (b *Backend) Around() inspect.Around {
 	return inspect.Around{
+		Mapping:     b.Orders.Mapping(),
 		Executions:  b.executionMoments,
 		Tasks:       b.ParkedTasks,
 		Deliveries:  b.Deliveries,

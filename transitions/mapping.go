@@ -172,6 +172,15 @@ func (m Mapping) OrderOf(item map[string]types.AttributeValue) (OrderID, bool) {
 	return OrderID(id), ok && other == id
 }
 
+// TransitionOf returns the transitionId in an order's item, 0 for the item of another entity.
+func (m Mapping) TransitionOf(item map[string]types.AttributeValue) TransitionID {
+	if _, ofOrder := m.OrderOf(item); !ofOrder {
+		return 0
+	}
+
+	return TransitionID(dynamo.Number(item, m.attribute("transitionId")))
+}
+
 // idIn returns what stands for the id in the value.
 func idIn(pattern string, value types.AttributeValue) (string, bool) {
 	text, ok := value.(*types.AttributeValueMemberS)

@@ -11,6 +11,7 @@ import (
 
 	"ratchet/server"
 	"ratchet/streams/deadletters"
+	"ratchet/transitions"
 )
 
 func deadLettersList(s *settings) *cobra.Command {
@@ -44,16 +45,18 @@ func deadLettersList(s *settings) *cobra.Command {
 				handlers = []string{h.Name}
 			}
 
+			m := b.Orders.Mapping()
+
 			var found []printedDeadLetter
 			for _, handler := range handlers {
 				// Paged by handler: ids of dead letters are unique only within a handler.
-				page, next, err := listDeadLetters(c.Context(), b.DeadLetters(), handler, *order, *after, *limit)
+				page, next, err := listDeadLetters(c.Context(), m, b.DeadLetters(), handler, *order, *after, *limit)
 				if err != nil {
 					return err
 				}
 
 				for _, l := range page {
-					found = append(found, toPrinted(l))
+					found = append(found, toPrinted(m, l))
 				}
 
 				if next != "" {
@@ -70,7 +73,7 @@ func deadLettersList(s *settings) *cobra.Command {
 
 // listDeadLetters lists dead letters of a handler, of one order if it is not "". They are not found by their
 // order, so that takes a read of all of them.
-func listDeadLetters(ctx context.Context, letters deadletters.Letters, handler, order, after string, limit int) (found []deadletters.Letter, next string, err error) {
+func listDeadLetters(ctx context.Context, m transitions.Mapping, letters deadletters.Letters, handler, order, after string, limit int) (found []deadletters.Letter, next string, err error) {
 	if order == "" {
 		return letters.List(ctx, handler, after, limit)
 	}
@@ -82,7 +85,7 @@ func listDeadLetters(ctx context.Context, letters deadletters.Letters, handler, 
 		}
 
 		for _, l := range page {
-			if toPrinted(l).Order == order {
+			if toPrinted(m, l).Order == order {
 				found = append(found, l)
 			}
 		}

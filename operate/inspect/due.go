@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/dynamo"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
@@ -69,7 +68,7 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 	}
 
 	var paused map[string]time.Time
-	keys := dynamo.Item{"orderId": dynamo.S(string(e.Order.ID))}
+	keys := a.Mapping.ItemKey(e.Order.ID)
 
 	if a.Queue != nil {
 		var err error
