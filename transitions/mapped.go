@@ -101,6 +101,7 @@ func (c mapped) Scan(ctx context.Context, in *dynamodb.ScanInput, options ...fun
 	}
 
 	w, request := c.mapping.writing(in.ExpressionAttributeNames), *in
+	request.ProjectionExpression = w.projection(in.ProjectionExpression) // first: it looks at what is used
 	request.FilterExpression = w.expression(in.FilterExpression)
 	request.ExpressionAttributeValues = maps.Clone(in.ExpressionAttributeValues)
 	request.FilterExpression, request.ExpressionAttributeValues = w.onlyOrders(request.FilterExpression, request.ExpressionAttributeValues)
@@ -238,6 +239,23 @@ func (w *writer) expression(text *string) *string {
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
 func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
+
+// projection is expression of a projection, with the key, which tells orders from other entities.
+func (w *writer) projection(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	shown := *w.expression(text)
+
+	for _, key := range []string{w.mapping.partition(), w.mapping.SortKey} {
+		// DynamoDB refuses a path that stands in a projection twice.
+		if key != "" && w.by[key] == "" {
+			shown += ", " + w.placeholder(key)
+		}
+	}
+
+	return &shown
+}
 
 // onlyOrders adds to a filter that the item is an order, as far as a filter can tell.
 func (w *writer) onlyOrders(filter *string, values image) (*string, image) {

@@ -53,7 +53,7 @@ func (s *orders) sends(t testing.TB, p transitions.Parcel, want transitions.Verd
 // TestTheStateFollowsTheQuantities: an order is partially shipped until its last piece
 // has left.
 func TestTheStateFollowsTheQuantities(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newOrders maker) {
+	inEveryMapping(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
 		s.sends(t, parcel("p-1", pieces("mug", 2)), transitions.NotFound)
 		s.place(t, "early")
@@ -89,7 +89,7 @@ func TestTheStateFollowsTheQuantities(t *testing.T) {
 }
 
 func TestALostAnswerOfAParcelIsResolved(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newOrders maker) {
+	inEveryMapping(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)
 		s.paid(t, "o-1")
 		s.withoutRetries(t, 8)
