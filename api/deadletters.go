@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/danielgtaylor/huma/v2"
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
+	"ratchet/transitions"
 )
 
 func (s *service) deadLetterRoutes(h huma.API) {
@@ -92,24 +92,19 @@ func (s *service) listDeadLetters(ctx context.Context, c caller, in *listDeadLet
 	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"letters", string(c.tenant), in.Handler, in.Order},
 		func(after string, n int) ([]deadletters.Letter, string, error) {
 			if in.Order != "" {
-				return s.cfg.DeadLetters.OfItem(ctx, in.Handler, orderKey(c.tenant.storedID(in.Order)), after, n)
+				return s.cfg.DeadLetters.OfItem(ctx, in.Handler, s.cfg.Orders.Mapping().ItemKey(transitions.OrderID(c.tenant.storedID(in.Order))), after, n)
 			}
 
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
-		c.showDeadLetter)
+		func(l deadletters.Letter) (deadLetter, bool, error) { return s.showDeadLetter(c, l) })
 
 	return out, err
 }
 
-// orderKey is the primary key of an order's item.
-func orderKey(stored string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: stored}}
-}
-
 // showDeadLetter returns a dead letter as the caller may see it. It reports false for another tenant's.
-func (c caller) showDeadLetter(l deadletters.Letter) (deadLetter, bool, error) {
-	id, own := c.tenant.ownID(orderIDOf(l))
+func (s *service) showDeadLetter(c caller, l deadletters.Letter) (deadLetter, bool, error) {
+	id, own := c.tenant.ownID(s.orderIDOf(l))
 
 	return deadLetter{
 		ID:         deadLetterID(l),
@@ -132,13 +127,10 @@ func deadLetterID(l deadletters.Letter) string { return encodedID(l.ID) }
 func encodedID(stored string) string { return base64.RawURLEncoding.EncodeToString([]byte(stored)) }
 
 // orderIDOf returns the stored id of the order that the dead letter is about, "" if it is unknown.
-func orderIDOf(l deadletters.Letter) string {
-	id, _ := l.Keys["orderId"].(*types.AttributeValueMemberS)
-	if id == nil {
-		return ""
-	}
+func (s *service) orderIDOf(l deadletters.Letter) string {
+	id, _ := s.cfg.Orders.Mapping().OrderOf(l.Keys)
 
-	return id.Value
+	return string(id)
 }
 
 // deadLetterRule is the rule of a dead letter's id. An id with # is a part of a large dead letter.
@@ -212,7 +204,7 @@ func (s *service) ownDeadLetter(ctx context.Context, c caller, in *redriveInput)
 		return deadletters.Letter{}, err
 	}
 
-	if _, own := c.tenant.ownID(orderIDOf(l)); !own {
+	if _, own := c.tenant.ownID(s.orderIDOf(l)); !own {
 		return deadletters.Letter{}, notFound("dead_letter")
 	}
 

@@ -75,7 +75,7 @@ func (s *service) checkTarget(r *http.Request) *problem {
 		return newProblem(http.StatusForbidden, "cross_origin", "Pages of another origin may not send this request.")
 	}
 
-	if wouldRedirect(r.URL.Path) {
+	if wouldRedirect(r.URL.EscapedPath()) {
 		return notFound("route")
 	}
 

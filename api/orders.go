@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -217,7 +218,7 @@ func (s *service) createAndStart(ctx context.Context, c caller, id string, n new
 	}
 
 	out := s.orderOutput(c, result.Order)
-	out.Location = "/v1/orders/" + id
+	out.Location = "/v1/orders/" + url.PathEscape(id)
 	out.Status = http.StatusCreated
 	if result.Verdict == transitions.Replayed {
 		out.MarkReplayed()

@@ -117,7 +117,7 @@ func (s *service) paymentRoutes(h huma.API) {
 type authorizeInput struct {
 	input.Payment
 	Body struct {
-		OrderID   string     `json:"orderId" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"`
+		OrderID   string     `json:"orderId" minLength:"1" maxLength:"235" pattern:"^[^:\\x00-\\x1f\\x7f-\\x9f]*[^:.\\x00-\\x1f\\x7f-\\x9f][^:\\x00-\\x1f\\x7f-\\x9f]*$"`
 		Payer     string     `json:"payer" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The account that the money comes from."`
 		Payee     string     `json:"payee" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The account that captures go to."`
 		Amount    int64      `json:"amount" minimum:"1" maximum:"1000000000000000" doc:"What may be captured, in minor units."`

@@ -54,7 +54,7 @@ func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveM
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
 		func(l deadletters.Letter) (redriven, bool, error) {
-			id, own := c.tenant.ownID(orderIDOf(l))
+			id, own := c.tenant.ownID(s.orderIDOf(l))
 			if !own || !filter.Selects(l) {
 				return redriven{}, false, nil
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -59,7 +60,7 @@ type Delivery struct {
 // ID names the delivery: orderId/incarnation/transitionId/endpoint. A replay or another group has
 // a delivery of its own, whose id ends with a slash and the end of its key.
 func (d Delivery) ID() string {
-	id := fmt.Sprintf("%s/%s/%d/%s", d.OrderID, d.Incarnation, d.TransitionID, d.Endpoint)
+	id := fmt.Sprintf("%s/%s/%d/%s", ids.Encode(string(d.OrderID)), d.Incarnation, d.TransitionID, d.Endpoint)
 	if again := d.repeat(); again != "" {
 		id += "/" + again
 	}
@@ -71,7 +72,7 @@ func (d Delivery) ID() string {
 func (d Delivery) ended() bool { return d.Status != Pending }
 
 var deliveryIDRule = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([^/]{1,128})/([0-9a-v]{1,13})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})(?:/(.+))?$`)
+	return regexp.MustCompile(`^([^/]+)/([0-9a-v]{1,13})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})(?:/(.+))?$`)
 })
 
 // parseID returns the key of the delivery that an id names.
@@ -81,12 +82,17 @@ func parseID(id string) (dynamo.Item, error) {
 		return nil, fmt.Errorf("%w: delivery %q: must be ORDER/INCARNATION/TRANSITION/ENDPOINT", ErrInvalid, id)
 	}
 
+	order, ok := ids.Decode(parts[1])
+	if !ok || !ids.Valid(order) {
+		return nil, fmt.Errorf("%w: delivery %q: the order's id is not encoded as Ratchet prints it", ErrInvalid, id)
+	}
+
 	n, err := strconv.ParseInt(parts[3], 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%w: delivery %q: the transition is too large", ErrInvalid, id)
 	}
 
-	return deliveryItemKey(parts[1], parts[4], transitions.Incarnation(parts[2]), n, parts[5]), nil
+	return deliveryItemKey(order, parts[4], transitions.Incarnation(parts[2]), n, parts[5]), nil
 }
 
 // Attributes of a delivery's item.

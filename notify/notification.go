@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ratchet/internal/ids"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -70,7 +71,7 @@ func (n Notification) isBefore(start time.Time) bool {
 
 // repeat returns the part of the key after orderId/incarnation/transitionId/notify/, or "".
 func (n Notification) repeat() string {
-	_, handler, _ := strings.Cut(strings.TrimPrefix(n.Key, fmt.Sprintf("%s/%s/", n.OrderID, n.Incarnation)), "/")
+	_, handler, _ := strings.Cut(strings.TrimPrefix(n.Key, fmt.Sprintf("%s/%s/", ids.Encode(string(n.OrderID)), n.Incarnation)), "/")
 	_, again, _ := strings.Cut(handler, "/")
 
 	return again

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ratchet/internal/ids"
 	"ratchet/once/inventory"
 	"ratchet/once/txn"
 	"ratchet/transitions"
@@ -58,7 +59,7 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 		return transitions.Result{Verdict: transitions.NotFound}, err
 	}
 
-	key := fmt.Sprintf("add-items/%s/%s", order.LifeID(), edit.EventID)
+	key := fmt.Sprintf("add-items/%s/%s", ids.Encode(order.LifeID()), edit.EventID)
 	for range addAttempts {
 		addToOrder, err := b.Orders.AddItemsIn(edit, lines...)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"ratchet/internal/worker"
 	"ratchet/streams"
-	"ratchet/transitions"
 	"ratchet/transitions/lists"
 )
 
@@ -40,13 +39,13 @@ func (b *Backend) listHandlers() []streams.Handler {
 
 	handle := func(ctx context.Context, record streams.Record) error {
 		// Checked first: the removal of an order is no transition, so FromRecord would ignore it.
-		if last, removed, err := transitions.Removed(record.Old, record.New); err != nil {
+		if last, removed, err := b.Orders.Mapping().Removed(record.Old, record.New); err != nil {
 			return streams.Permanent(err)
 		} else if removed {
 			return b.Lists.Remove(ctx, last)
 		}
 
-		change, grew, err := transitions.FromRecord(record.Old, record.New)
+		change, grew, err := b.Orders.Mapping().FromRecord(record.Old, record.New)
 		switch {
 		case err != nil:
 			return streams.Permanent(err) // a retry reads the same images

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"ratchet/activities"
-	"ratchet/internal/dynamo"
 	"ratchet/queues"
 	"ratchet/streams"
+	"ratchet/transitions"
 )
 
 // activityEvents logs the polls, tasks and heartbeats of an activity worker at level debug. The worker
@@ -58,12 +58,13 @@ func queueEvents(log *slog.Logger) queues.Events {
 }
 
 // logHandled logs the calls of the stream's handlers at level debug.
-func logHandled(log *slog.Logger) func(streams.Handled) {
+func logHandled(log *slog.Logger, m transitions.Mapping) func(streams.Handled) {
 	return func(h streams.Handled) {
+		order, _ := m.OrderOf(h.Record.Keys)
 		log.Debug("record handled",
 			"handler", h.Record.Handler,
-			"order", dynamo.Text(h.Record.Keys, "orderId"),
-			"transition", dynamo.Number(h.Record.New, "transitionId"),
+			"order", order,
+			"transition", m.TransitionOf(h.Record.New),
 			"attempt", h.Record.Attempt,
 			"took", h.Took,
 			"err", h.Err)

@@ -114,7 +114,7 @@ func TestAProgramBringsItsParts(t *testing.T) {
 			}},
 			Handlers: func(b *server.Backend) []streams.Handler {
 				return []streams.Handler{{Name: "search", Handle: func(_ context.Context, r streams.Record) error {
-					change, moved, err := transitions.FromRecord(r.Old, r.New)
+					change, moved, err := transitions.Mapping{}.FromRecord(r.Old, r.New)
 					if err != nil || !moved || b.Orders == nil {
 						return err
 					}

@@ -65,10 +65,10 @@ func (b *Backend) newPoller(ctx context.Context, name string) (p *poller.Poller,
 		LeaseTable:      b.Tables.Leases,
 		DeadLetterTable: b.Tables.DeadLetters,
 		Owner:           name,
-		Handlers:        b.Tracing.Handlers(b.Handlers()),
+		Handlers:        b.Tracing.Handlers(b.Handlers(), b.Orders.Mapping()),
 		NeedImages:      true, // the handlers compare the order before and after
 		Log:             b.log,
-		Events:          b.Telemetry.StreamEvents(b.health.streamEvents(streamEvents(b.log))),
+		Events:          b.Telemetry.StreamEvents(b.health.streamEvents(streamEvents(b.log, b.Orders.Mapping()))),
 	}
 	release = func() {}
 

@@ -7,6 +7,7 @@ import (
 
 	"ratchet/internal/worker"
 	"ratchet/streams"
+	"ratchet/transitions"
 )
 
 // lagWarning is the smallest lag of a shard that is logged. A shorter lag is normal: an idle shard is
@@ -19,11 +20,11 @@ const lossAlarm = 12 * time.Hour
 // streamEvents logs that the orders' stream is handled late, at most once a minute. The poller itself
 // logs retries, dead letters, gaps and leases, but not the lag. AWS removes records after 24 hours, so a
 // lag that keeps growing ends in lost records.
-func streamEvents(log *slog.Logger) streams.Events {
+func streamEvents(log *slog.Logger, m transitions.Mapping) streams.Events {
 	throttle := &worker.LogThrottle{}
 
 	return streams.Events{
-		Handled: logHandled(log),
+		Handled: logHandled(log, m),
 		Lag: func(l streams.Lag) {
 			if l.Age < lagWarning || !throttle.Allow() {
 				return

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"ratchet/streams"
+	"ratchet/transitions"
 )
 
 func TestALateStreamIsLoggedOnceAMinute(t *testing.T) {
 	var out bytes.Buffer
-	events := streamEvents(slog.New(slog.NewTextHandler(&out, nil)))
+	events := streamEvents(slog.New(slog.NewTextHandler(&out, nil)), transitions.Mapping{})
 
 	events.Lag(streams.Lag{Shard: "s", Age: lagWarning - time.Second, ToHorizon: 24 * time.Hour})
 
@@ -32,7 +33,7 @@ func TestALateStreamIsLoggedOnceAMinute(t *testing.T) {
 func TestALagThatEndsInLostRecordsIsAnError(t *testing.T) {
 	for left, level := range map[time.Duration]string{lossAlarm: "WARN", lossAlarm - time.Second: "ERROR"} {
 		var out bytes.Buffer
-		streamEvents(slog.New(slog.NewTextHandler(&out, nil))).Lag(streams.Lag{Shard: "s", Age: 24*time.Hour - left, ToHorizon: left})
+		streamEvents(slog.New(slog.NewTextHandler(&out, nil)), transitions.Mapping{}).Lag(streams.Lag{Shard: "s", Age: 24*time.Hour - left, ToHorizon: left})
 
 		if !strings.Contains(out.String(), "level="+level) {
 			t.Errorf("%v before the loss: %s", left, &out)

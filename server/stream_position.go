@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"ratchet/internal/dynamo"
 	"ratchet/streams/reactions"
 	"ratchet/streams/status"
 	"ratchet/transitions"
@@ -41,7 +40,7 @@ func (b *Backend) HandledTo(ctx context.Context) (time.Time, error) {
 
 // JournalWaits reports whether changes of the order wait in the retry queue of the journal's handler.
 func (b *Backend) JournalWaits(ctx context.Context, id transitions.OrderID) (bool, error) {
-	_, waits, err := b.RetryQueue().WaitingOf(ctx, reactions.JournalHandler, dynamo.Item{"orderId": dynamo.S(string(id))})
+	_, waits, err := b.RetryQueue().WaitingOf(ctx, reactions.JournalHandler, b.Orders.Mapping().ItemKey(id))
 
 	return waits, err
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/api"
-	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/streams/replay"
 	"ratchet/transitions"
@@ -28,6 +27,11 @@ type Repair struct {
 // handlers of the stream again.
 func (b *Backend) Expander(r Repair) replay.Expander {
 	return func(ctx context.Context, item map[string]types.AttributeValue) ([]replay.Version, bool, error) {
+		order, ofOrder := b.Orders.Mapping().OrderOf(item)
+		if !ofOrder {
+			return nil, false, nil // another entity in the table
+		}
+
 		past, complete, err := b.provable(ctx, item, r.FromJournal)
 		if err != nil {
 			return nil, false, err
@@ -50,7 +54,7 @@ func (b *Backend) Expander(r Repair) replay.Expander {
 		}
 
 		if r.Lost != nil && len(past) > 0 {
-			r.Lost(transitions.OrderID(dynamo.Text(item, "orderId")), past[0].Transition.ID)
+			r.Lost(order, past[0].Transition.ID)
 		}
 
 		if r.CloseJournal {
@@ -66,7 +70,7 @@ func (b *Backend) Expander(r Repair) replay.Expander {
 func (b *Backend) Rebuild(handlers []streams.Handler, order transitions.OrderID) replay.Rebuild {
 	r := replay.Rebuild{Queue: b.RetryQueue(), DynamoDB: b.DynamoDB, Handlers: handlers}
 	if order != "" {
-		r.Keys = map[string]types.AttributeValue{"orderId": dynamo.S(string(order))}
+		r.Keys = b.Orders.Mapping().ItemKey(order)
 	}
 
 	return r
@@ -90,5 +94,5 @@ func (b *Backend) provable(ctx context.Context, item map[string]types.AttributeV
 		return b.Orders.Journaled(ctx, item)
 	}
 
-	return transitions.Provable(item)
+	return b.Orders.Mapping().Provable(item)
 }

@@ -114,7 +114,7 @@ func (t Tables) payments() payments.Tables {
 // all returns the specification of every table.
 func (t Tables) all() []tableSpec {
 	specs := []tableSpec{
-		{input: transitions.OrdersTable(t.Orders)},
+		{input: transitions.Mapping{}.OrdersTable(t.Orders)},
 		{input: transitions.JournalTable(t.Events)},
 		{input: transitions.RequestsTable(t.Requests)},
 		{input: once.TableInput(t.Once), expiryAttribute: once.ExpiryAttribute},

@@ -21,6 +21,7 @@ import (
 // Around returns the sources of an order's explanation, in addition to the order's transitions.
 func (b *Backend) Around() inspect.Around {
 	return inspect.Around{
+		Mapping:     b.Orders.Mapping(),
 		Executions:  b.executionMoments,
 		Tasks:       b.ParkedTasks,
 		Deliveries:  b.Deliveries,
@@ -163,7 +164,7 @@ func momentsOf(id transitions.OrderID, x executions.Execution, current bool) []i
 	}
 
 	if x.Failed() && current {
-		ended.Next = fmt.Sprintf("`ratchet executions describe %s` shows why, `ratchet executions repair %s` brings it on", id, id)
+		ended.Next = fmt.Sprintf("`ratchet executions describe %s` shows why, `ratchet executions repair %s` brings it on", id.Arg(), id.Arg())
 	}
 
 	return append(moments, ended)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
+	"ratchet/internal/ids"
 	"ratchet/once"
 )
 
@@ -243,7 +243,10 @@ func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) 
 // cancelOne stops the shipment with the key, which may have a number.
 func (b *Booker) cancelOne(ctx context.Context, key string) (left bool, err error) {
 	// The same payload as in Book: a claim with another payload would be a mismatch.
-	orderID, _, _ := strings.Cut(key, "/")
+	orderID, _, ofOrder := ids.Cut(key)
+	if !ofOrder {
+		return false, fmt.Errorf("cancel shipment %s: it is no effect key", key)
+	}
 
 	_, _, err = b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(context.Context) ([]byte, error) {
 		return result{Canceled: true}.encode()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"ratchet/internal/ids"
 )
 
 // Milestone is a stage of a shipment, or of one of its parcels, as a carrier reports it. The texts are
@@ -69,10 +71,17 @@ func pieces(lines []Line) map[string]int64 {
 	return count
 }
 
+// MaxReportID is how many characters the id of a report has at most.
+const MaxReportID = 200
+
 // ErrInvalidReport means that a report breaks a rule. The text names the field and the rule.
 var ErrInvalidReport = errors.New("invalid report")
 
-const maxField = 200
+const (
+	maxField = 200
+	// maxShipment bounds an effect key, which has the order's id in its encoded form.
+	maxShipment = 1024
+)
 
 var (
 	reportIDRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\x21-\x7e]{1,200}$`) })
@@ -85,10 +94,10 @@ func (r Report) Validate() error {
 	switch {
 	case !reportIDRule().MatchString(r.ID):
 		return fmt.Errorf("%w: id: 1 to 200 printable ASCII characters without spaces", ErrInvalidReport)
-	case r.Shipment == "" || len(r.Shipment) > maxField:
-		return fmt.Errorf("%w: shipment: 1 to %d bytes", ErrInvalidReport, maxField)
-	case r.OrderID == "" || len(r.OrderID) > maxField:
-		return fmt.Errorf("%w: orderId: 1 to %d bytes", ErrInvalidReport, maxField)
+	case r.Shipment == "" || len(r.Shipment) > maxShipment:
+		return fmt.Errorf("%w: shipment: 1 to %d bytes", ErrInvalidReport, maxShipment)
+	case !ids.Valid(r.OrderID):
+		return fmt.Errorf("%w: orderId: 1 to %d bytes of UTF-8 without control characters", ErrInvalidReport, ids.Most)
 	case !slices.Contains(reported, r.Milestone):
 		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, reported)
 	case len(r.Tracking) > maxField:

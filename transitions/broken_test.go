@@ -42,7 +42,7 @@ func TestAnOrderThatCannotBeReadIsAnError(t *testing.T) {
 		"restored":                  {"transitionId", workflow.Pending, func(s *orders) error { _, err := s.Restore(t.Context(), "o-1", false); return err }},
 		"its journal is closed":     {"transitionId", workflow.Pending, func(s *orders) error { _, err := s.CloseJournal(t.Context(), s.Item(t, "o-1")); return err }},
 		"its transitions are asked": {"transitionId", workflow.Pending, func(s *orders) error { _, _, err := s.Journaled(t.Context(), s.Item(t, "o-1")); return err }},
-		"its ring is asked":         {"transitionId", workflow.Pending, func(s *orders) error { _, _, err := transitions.Provable(s.Item(t, "o-1")); return err }},
+		"its ring is asked":         {"transitionId", workflow.Pending, func(s *orders) error { _, _, err := transitions.Mapping{}.Provable(s.Item(t, "o-1")); return err }},
 	} {
 		s := newOrders(t)
 		s.place(t, "o-1")
@@ -101,7 +101,7 @@ func TestUnknownAttributesAreIgnored(t *testing.T) {
 		t.Errorf("a write has removed what it does not know: %v", item)
 	}
 
-	if _, moved, err := transitions.FromRecord(nil, item); !moved || err != nil {
+	if _, moved, err := (transitions.Mapping{}).FromRecord(nil, item); !moved || err != nil {
 		t.Errorf("moved %t, %v", moved, err)
 	}
 }

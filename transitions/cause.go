@@ -130,7 +130,13 @@ func (t Transition) causeValue(id OrderID) types.AttributeValue {
 // Traces reads the two images of a stream record. moved says whether the record reports a transition.
 // If so, trace is the trace of its cause, and previous the trace of the transition before. Each is
 // empty if it was not stored.
-func Traces(oldImage, newImage image) (trace, previous string, moved bool) {
+func (m Mapping) Traces(oldImage, newImage image) (trace, previous string, moved bool) {
+	newImage, ofOrder := m.image(newImage, "")
+	if !ofOrder {
+		return "", "", false
+	}
+	oldImage, _ = m.image(oldImage, "")
+
 	before, after := dynamo.Number(oldImage, "transitionId"), dynamo.Number(newImage, "transitionId")
 
 	return traceIn(newImage, after), traceIn(oldImage, before), len(newImage) > 0 && after > before

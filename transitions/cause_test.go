@@ -48,7 +48,7 @@ func TestACauseTravelsWithItsTransition(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		change, grew, err := transitions.FromRecord(placed, after)
+		change, grew, err := transitions.Mapping{}.FromRecord(placed, after)
 		if err != nil || !grew {
 			t.Fatal(grew, err)
 		}
@@ -299,7 +299,7 @@ func TestAnEarlierVersionHasNoLaterCause(t *testing.T) {
 	s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
 	s.want(t, because(fullCause, given("o-1", workflow.Release, 3)), transitions.Applied)
 
-	versions, complete, err := transitions.Provable(s.Item(t, "o-1"))
+	versions, complete, err := transitions.Mapping{}.Provable(s.Item(t, "o-1"))
 	if err != nil || !complete || len(versions) != 3 {
 		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
 	}

@@ -22,11 +22,16 @@ func (c Change) EffectKey(handler string) string {
 
 // Removed reads the two images of a stream record that reports the deletion of an order. It
 // reports false for other records. The returned order is as it was before the deletion.
-func Removed(oldImage, newImage image) (*Order, bool, error) {
+func (m Mapping) Removed(oldImage, newImage image) (*Order, bool, error) {
 	if len(newImage) > 0 || len(oldImage) == 0 {
 		return nil, false, nil
 	}
-	o, err := decode(oldImage)
+
+	img, ofOrder := m.image(oldImage, "")
+	if !ofOrder {
+		return nil, false, nil
+	}
+	o, err := decode(img)
 
 	return o, err == nil, err
 }
@@ -35,10 +40,16 @@ func Removed(oldImage, newImage image) (*Order, bool, error) {
 // record is no transition: the order was deleted, or its transitionId did not
 // grow (an address was corrected, a note added, a replica wrote the same image
 // again). The event name of the record plays no part.
-func FromRecord(oldImage, newImage image) (Change, bool, error) {
+func (m Mapping) FromRecord(oldImage, newImage image) (Change, bool, error) {
 	if len(newImage) == 0 {
 		return Change{}, false, nil
 	}
+
+	newImage, ofOrder := m.image(newImage, "")
+	if !ofOrder {
+		return Change{}, false, nil
+	}
+	oldImage, _ = m.image(oldImage, "") // it has the same key
 
 	c := Change{}
 	var err error

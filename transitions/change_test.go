@@ -28,12 +28,12 @@ func TestARecordIsATransitionARemovalOrNeither(t *testing.T) {
 		"a broken image before":       {old: broken, now: order, broken: true},
 		"a broken image that is gone": {old: broken, cannot: true},
 	} {
-		change, grew, err := transitions.FromRecord(row.old, row.now)
+		change, grew, err := transitions.Mapping{}.FromRecord(row.old, row.now)
 		if grew != row.grew || (err != nil) != row.broken || grew && change.New.ID != "o-1" {
 			t.Errorf("%s, as a transition: %v, %v", name, grew, err)
 		}
 
-		gone, removed, err := transitions.Removed(row.old, row.now)
+		gone, removed, err := transitions.Mapping{}.Removed(row.old, row.now)
 		if removed != row.removed || (err != nil) != row.cannot || removed && gone.ID != "o-1" {
 			t.Errorf("%s, as a removal: %v, %v", name, removed, err)
 		}

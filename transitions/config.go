@@ -28,6 +28,8 @@ type Config struct {
 	DynamoDB dynamoDB
 	// Table holds the orders.
 	Table string
+	// Mapping says how orders stand in the table, if it is not Ratchet's own.
+	Mapping Mapping
 	// JournalTable holds the history of the orders. Without it, a request that is older
 	// than the order's ring ends in ErrEvidenceGone.
 	JournalTable string
@@ -161,6 +163,10 @@ func (c *Config) check() error {
 	fault(c.Attempts < 1, "Attempts %d: 1 or more", c.Attempts)
 	fault(c.EditMemory < minEditMemory || c.EditMemory > maxEditMemory, "EditMemory %d: %d to %d", c.EditMemory, minEditMemory, maxEditMemory)
 	fault(c.EditAge < minEditAge, "EditAge %s: at least %s", c.EditAge, minEditAge)
+
+	if err := c.Mapping.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("transitions: Config.%w", err))
+	}
 
 	for _, v := range c.Versions {
 		fault(v < 1, "Versions: %d: versions count from 1", v)

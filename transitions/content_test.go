@@ -99,7 +99,7 @@ func TestEveryKindOfEditHasTheSameVerdicts(t *testing.T) {
 				t.Errorf("the first edit makes version 1 and no transition: %+v", first.Order)
 			}
 
-			if _, grew, err := transitions.FromRecord(before, s.Item(t, "o-1")); grew || err != nil {
+			if _, grew, err := (transitions.Mapping{}).FromRecord(before, s.Item(t, "o-1")); grew || err != nil {
 				t.Errorf("readers of the stream must ignore an edit: grew %v, error %v", grew, err)
 			}
 			edited(t, transitions.Replayed)(this(edit("o-1", "e-1")))
@@ -360,7 +360,7 @@ func TestInvalidEditsNameTheField(t *testing.T) {
 		field string
 		call  func() (transitions.Result, error)
 	}{
-		{"orderId", func() (transitions.Result, error) { return s.AddItems(ctx, edit("a/b", "e"), cup) }},
+		{"orderId", func() (transitions.Result, error) { return s.AddItems(ctx, edit("a\nb", "e"), cup) }},
 		{"eventId", func() (transitions.Result, error) { return s.AddItems(ctx, edit("o", ""), cup) }},
 		{"items", func() (transitions.Result, error) { return s.AddItems(ctx, edit("o", "e")) }},
 		{"items[1].quantity", func() (transitions.Result, error) {

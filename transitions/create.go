@@ -264,11 +264,11 @@ func (o *Orders) place(p *placing, s *sight) decision {
 
 	w.parts = &txn.Transaction{}
 	// The order is the marker: if it exists, the whole transaction may have been made before.
-	w.parts.Marker(orderPart, types.TransactWriteItem{Put: &types.Put{
+	w.parts.Marker(orderPart, o.cfg.Mapping.part(types.TransactWriteItem{Put: &types.Put{
 		TableName:           &o.cfg.Table,
 		Item:                item,
 		ConditionExpression: &absent,
-	}})
+	}}))
 
 	if o.cfg.Journal == JournalTransactional {
 		placed, _ := order.slot(placeID) // stored times have milliseconds, t.At had nanoseconds

@@ -99,26 +99,28 @@ func (p *edition) part(s sight) types.TransactWriteItem {
 			d.IfPresent(processedEvents) // see hasTraces
 		}
 
-		return types.TransactWriteItem{Update: d.Part()}
+		return p.orders.cfg.Mapping.part(types.TransactWriteItem{Update: d.Part()})
 	}
 
 	// Neither the definition nor an order that may be outdated decides: the edit may have been made
 	// earlier. This condition always fails, so the transaction brings the order.
 	condition := absent + " AND attribute_exists(orderId)"
 
-	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	return p.orders.cfg.Mapping.part(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName:           &p.orders.cfg.Table,
 		Key:                 orderKey(s.id),
 		ConditionExpression: &condition,
-	}}
+	}})
 }
 
 // refused returns the error of an edit whose condition failed on this image.
 func (p *edition) refused(old image) error {
 	s := sight{id: p.edit.OrderID, now: p.orders.clock.Now(), fresh: true}
 	if len(old) > 0 {
+		img, _ := p.orders.cfg.Mapping.image(old, s.id)
+
 		var err error
-		if s.order, err = decode(old); err != nil {
+		if s.order, err = decode(img); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,7 @@ package transitions
 import (
 	"context"
 	"fmt"
-	"slices"
+	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -68,7 +68,7 @@ func (o *Orders) EraseIn(order *Order) (func(*txn.Transaction), error) {
 		update.RemoveAttribute(name)
 	}
 
-	part := types.TransactWriteItem{Update: update.Part()}
+	part := o.cfg.Mapping.part(types.TransactWriteItem{Update: update.Part()})
 
 	return func(t *txn.Transaction) { t.AddDecisive(orderPart, part, txn.FailWith(ErrContended)) }, nil
 }
@@ -138,21 +138,19 @@ func (o *Orders) replaceCause(ctx context.Context, id OrderID, row Row, c Cause)
 
 // WithoutPerson returns an image of an order, as a stream record has it, without everything that
 // EraseIn removes.
-func WithoutPerson(img map[string]types.AttributeValue) map[string]types.AttributeValue {
-	if img == nil {
+func (m Mapping) WithoutPerson(item map[string]types.AttributeValue) map[string]types.AttributeValue {
+	if item == nil {
 		return nil
 	}
 
-	kept := image{}
-	for name, v := range img {
-		if !slices.Contains(personal, name) {
-			kept[name] = v
-		}
+	kept := maps.Clone(item)
+	for _, field := range personal {
+		delete(kept, m.attribute(field))
 	}
 
 	// EraseIn empties this map and does not remove it.
-	if kept[processedEvents] != nil {
-		kept[processedEvents] = dynamo.M(image{})
+	if edits := m.attribute(processedEvents); kept[edits] != nil {
+		kept[edits] = dynamo.M(image{})
 	}
 
 	return kept

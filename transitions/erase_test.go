@@ -78,11 +78,11 @@ func TestAnErasedOrderKeepsWhatWasSold(t *testing.T) {
 			t.Errorf("the order is %+v", erased)
 		}
 
-		if change, moved, err := transitions.FromRecord(before, after); err != nil || !moved || change.Transition.Cause.Text != "" {
+		if change, moved, err := (transitions.Mapping{}).FromRecord(before, after); err != nil || !moved || change.Transition.Cause.Text != "" {
 			t.Errorf("a record over both: %+v, %v", change.Transition, err)
 		}
 
-		if _, moved, err := transitions.FromRecord(s.Item(t, "o-1"), after); moved || err != nil {
+		if _, moved, err := (transitions.Mapping{}).FromRecord(s.Item(t, "o-1"), after); moved || err != nil {
 			t.Errorf("the erasure is a transition: %v", err)
 		}
 

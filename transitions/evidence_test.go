@@ -184,7 +184,7 @@ func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
 	placed := s.Item(t, "o-1")
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 
-	change, _, err := transitions.FromRecord(placed, s.Item(t, "o-1"))
+	change, _, err := transitions.Mapping{}.FromRecord(placed, s.Item(t, "o-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestAJournalThatIsMissingOrRefusesIsAnError(t *testing.T) {
 	s := newOrders(t)
 	s.place(t, "o-1")
 
-	change, _, err := transitions.FromRecord(nil, s.Item(t, "o-1"))
+	change, _, err := transitions.Mapping{}.FromRecord(nil, s.Item(t, "o-1"))
 	if err != nil {
 		t.Fatal(err)
 	}

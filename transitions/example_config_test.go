@@ -17,7 +17,7 @@ import (
 func ExampleConfig() {
 	ctx := context.Background()
 
-	cfg, closeAll := embeddedtest.OpenExample(transitions.OrdersTable("orders"))
+	cfg, closeAll := embeddedtest.OpenExample(transitions.Mapping{}.OrdersTable("orders"))
 	defer closeAll()
 
 	wire := embeddedtest.Intercept(&cfg)

@@ -18,7 +18,7 @@ func ExampleOrders_ApplyMany() {
 	ctx := context.Background()
 
 	cfg, closeAll := embeddedtest.OpenExample(
-		transitions.OrdersTable("orders"), transitions.JournalTable("journal"), transitions.RequestsTable("requests"))
+		transitions.Mapping{}.OrdersTable("orders"), transitions.JournalTable("journal"), transitions.RequestsTable("requests"))
 	defer closeAll()
 
 	orders, err := transitions.New(transitions.Config{
@@ -67,7 +67,7 @@ func ExampleOrders_ApplyMany() {
 func ExampleLimitError() {
 	ctx := context.Background()
 
-	cfg, closeAll := embeddedtest.OpenExample(transitions.OrdersTable("orders"), transitions.JournalTable("journal"))
+	cfg, closeAll := embeddedtest.OpenExample(transitions.Mapping{}.OrdersTable("orders"), transitions.JournalTable("journal"))
 	defer closeAll()
 
 	orders, err := transitions.New(transitions.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "orders", JournalTable: "journal"})

@@ -70,7 +70,7 @@ func TestPartsOfAnotherProgramDoNotStandInTheWay(t *testing.T) {
 				t.Errorf("%s, %s: was a %T, is a %T", name, mode, value, after[name])
 			}
 
-			if c, grew, err := transitions.FromRecord(before, after); err != nil || !grew || c.Transition.Event != workflow.Pay {
+			if c, grew, err := (transitions.Mapping{}).FromRecord(before, after); err != nil || !grew || c.Transition.Event != workflow.Pay {
 				t.Errorf("%s, %s: the change is %+v, %t, %v", name, mode, c.Transition, grew, err)
 			}
 			s.want(t, given("o-1", workflow.Pay, 1), transitions.Replayed)

@@ -45,6 +45,20 @@ func inBothModes(t *testing.T, test func(*testing.T, maker)) {
 	}
 }
 
+// inEveryMapping is inBothModes for each mapping of the orders' table, with other entities beside the orders. The
+// test does not look at items.
+func inEveryMapping(t *testing.T, test func(*testing.T, maker)) {
+	for name, mapping := range shop.Mappings() {
+		t.Run(name, func(t *testing.T) {
+			for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
+				t.Run(mode.String(), func(t *testing.T) {
+					test(t, func(t testing.TB) *orders { return newMappedOrders(t, mode, mapping) })
+				})
+			}
+		})
+	}
+}
+
 // inBothModesOnVirtualTime is inBothModes where the waits between attempts take no time. The
 // test must not call t.Run.
 func inBothModesOnVirtualTime(t *testing.T, test func(*testing.T, maker)) {
@@ -74,8 +88,16 @@ func newOrders(t testing.TB) *orders { return newOrdersIn(t, transitions.Journal
 func newOrdersIn(t testing.TB, mode transitions.JournalMode) *orders {
 	t.Helper()
 
+	return newMappedOrders(t, mode, transitions.Mapping{})
+}
+
+func newMappedOrders(t testing.TB, mode transitions.JournalMode, mapping transitions.Mapping) *orders {
+	t.Helper()
+
 	s := &orders{Shop: shop.Over(t, embeddedtest.Backend(t)), mode: mode}
+	s.Shop.Mapping = mapping
 	s.reconfigure(shop.Journal(mode))
+	s.OtherEntities()
 
 	return s
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ratchet/internal/ids"
 )
 
 // Incarnation names one life of an order: 13 characters of 0-9 a-v, which sort by the time at which
@@ -86,10 +88,10 @@ func (o *Order) inOtherLife(named Incarnation) decision {
 func (o *Order) renewedSince(named Incarnation) bool { return named != "" && named != o.Incarnation }
 
 // EffectKey names the effect of one handler about one transition of the order, the same in every
-// process and at all times: orderId/incarnation/transitionId/handler. The incarnation is the one of the
-// life in which the transition was made (see [Orders.Renew]).
+// process and at all times: orderId/incarnation/transitionId/handler, with the id as internal/ids encodes it.
+// The incarnation is the one of the life in which the transition was made (see [Orders.Renew]).
 func (o *Order) EffectKey(t TransitionID, handler string) string {
-	return fmt.Sprintf("%s/%s/%d/%s", o.ID, o.LifeAt(t), t, handler)
+	return fmt.Sprintf("%s/%s/%d/%s", ids.Encode(string(o.ID)), o.LifeAt(t), t, handler)
 }
 
 // LifeAt returns the incarnation of the life in which the order made, or will make, the transition.
@@ -103,8 +105,8 @@ func (o *Order) LifeAt(t TransitionID) Incarnation {
 	return o.Incarnation
 }
 
-// LifeID names the present life of the order where the key of something else must not have a slash, such
-// as the parked task: orderId.incarnation.
+// LifeID names the present life of the order where it is the whole key of something else, such as the parked
+// task: orderId.incarnation. The id is not encoded, because the state machine joins the two, too.
 func (o *Order) LifeID() string { return o.ID.Life(o.Incarnation) }
 
 // PlacedLifeID is LifeID of the life in which the order was placed. It names the reservation of stock,

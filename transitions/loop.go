@@ -259,7 +259,8 @@ func (o *Orders) sendOnce(ctx context.Context, w *write) (img image, refused boo
 		err = o.transactions.Write(ctx, w.parts)
 
 		if refusal := (*txn.CanceledError)(nil); errors.As(err, &refusal) && refusal.Marker {
-			img, refused = refusal.Old, true
+			img, _ = o.cfg.Mapping.image(refusal.Old, "")
+			refused = true
 		}
 	}
 

@@ -3,6 +3,7 @@ package transitions
 import (
 	"context"
 	"log/slog"
+	"maps"
 
 	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
@@ -37,6 +38,11 @@ func New(cfg Config) (*Orders, error) {
 	clock := &dynamo.Clock{Local: cfg.Now}
 	cfg.DynamoDB = client{dynamo.Client{DB: cfg.DynamoDB, Clock: clock}, cfg.DynamoDB}
 
+	if !cfg.Mapping.isDefault() {
+		cfg.Mapping.Attributes = maps.Clone(cfg.Mapping.Attributes)
+		cfg.DynamoDB = mapped{cfg.DynamoDB, cfg.Mapping, cfg.Table}
+	}
+
 	// One attempt: the loop of the call sends again (see run).
 	transactions, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Attempts: 1, Clock: clock})
 	if err != nil {
@@ -64,6 +70,9 @@ func New(cfg Config) (*Orders, error) {
 
 // Definition returns the definition of these orders.
 func (o *Orders) Definition() *workflow.Definition { return o.def }
+
+// Mapping returns how the orders stand in their table.
+func (o *Orders) Mapping() Mapping { return o.cfg.Mapping }
 
 // HasJournal reports whether a journal table is configured.
 func (o *Orders) HasJournal() bool { return o.cfg.JournalTable != "" }

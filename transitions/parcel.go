@@ -40,6 +40,8 @@ const (
 	maxParcels     = 100 // of an order; each takes about 60 bytes of the item
 )
 
+var parcelIDRule = newRule(128, func(c byte) bool { return strings.IndexByte(asciiLetters+"0123456789_.:-", c) >= 0 })
+
 // Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and
 // the rule.
 func (p Parcel) Validate() error {
@@ -48,7 +50,7 @@ func (p Parcel) Validate() error {
 	}
 
 	switch {
-	case !orderIDRule.holds(p.ID):
+	case !parcelIDRule.holds(p.ID):
 		return fmt.Errorf("%w: parcelId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(p.ID))
 	case len(p.Lines) == 0 || len(p.Lines) > maxParcelLines:
 		return fmt.Errorf("%w: lines: %d, 1 to %d", ErrInvalidRequest, len(p.Lines), maxParcelLines)

@@ -42,7 +42,7 @@ func TestVersionsBeginAfterAGap(t *testing.T) {
 	}
 	newest := []transitions.TransitionID{6, 7, 8, 9, 11, 12, 13}
 
-	versions, complete, err := transitions.Provable(images[13])
+	versions, complete, err := transitions.Mapping{}.Provable(images[13])
 	if err != nil || complete || !slices.Equal(idsOf(versions), newest) {
 		t.Errorf("the ring proves %v, complete %t, %v", idsOf(versions), complete, err)
 	}
@@ -59,7 +59,7 @@ func TestVersionsBeginAfterAGap(t *testing.T) {
 	}
 
 	// The item before the first version stands for the lost transitions.
-	before, _, err := transitions.FromRecord(versions[0].Old, versions[0].New)
+	before, _, err := transitions.Mapping{}.FromRecord(versions[0].Old, versions[0].New)
 	if err != nil || before.Old.TransitionID != 5 || len(before.Old.Recent()) != 1 || before.Old.Recent()[0].Event != transitions.Lost {
 		t.Errorf("before the first version: %+v, %v", before.Old, err)
 	}
@@ -197,13 +197,13 @@ func TestAnEarlierItemHasWhatIsKnownOfIt(t *testing.T) {
 		t.Fatal(moved, err)
 	}
 
-	versions, complete, err := transitions.Provable(s.Item(t, "o-1"))
+	versions, complete, err := transitions.Mapping{}.Provable(s.Item(t, "o-1"))
 	if err != nil || !complete || len(versions) != 3 {
 		t.Fatalf("%d versions, %t, %v", len(versions), complete, err)
 	}
 
 	for i, v := range versions {
-		c, _, err := transitions.FromRecord(v.Old, v.New)
+		c, _, err := transitions.Mapping{}.FromRecord(v.Old, v.New)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestAnOrderOfAnotherProgramHasAnItemBeforeItsFirstTransition(t *testing.T) 
 		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
 	}
 
-	c, moved, err := transitions.FromRecord(versions[0].Old, versions[0].New)
+	c, moved, err := transitions.Mapping{}.FromRecord(versions[0].Old, versions[0].New)
 	if err != nil || !moved || c.Old.TransitionID != 4 || c.Old.State != workflow.Pending || len(c.Old.Recent()) != 0 {
 		t.Errorf("%+v, %t, %v", c.Old, moved, err)
 	}

@@ -7,21 +7,30 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/internal/ids"
 	"ratchet/workflow"
 )
 
-// OrderID names an order: 1 to 128 characters of A-Z a-z 0-9 _ . : -
-//
-// A slash is not allowed because effect keys are orderId/incarnation/transitionId/handler.
+// OrderID names an order: 1 to 256 bytes of UTF-8 without control characters. Where it becomes a part of a
+// key, package internal/ids encodes it: an id of A-Z a-z 0-9 _ . : - alone stays as it is.
 type OrderID string
 
 // Validate returns an ErrInvalidRequest that names the rule if the id breaks it.
 func (id OrderID) Validate() error {
-	if orderIDRule.holds(string(id)) {
+	if ids.Valid(string(id)) {
 		return nil
 	}
 
-	return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
+	return fmt.Errorf("%w: orderId %q: 1 to %d bytes of UTF-8 without control characters", ErrInvalidRequest, clip(string(id)), ids.Most)
+}
+
+// Arg returns the id as one word of a command line: in quotes if a shell would read it as something else.
+func (id OrderID) Arg() string {
+	if ids.Encode(string(id)) == string(id) {
+		return string(id)
+	}
+
+	return "'" + strings.ReplaceAll(string(id), "'", `'\''`) + "'"
 }
 
 // TransitionID numbers the transitions of one order. Placing the order is 1; every later
@@ -54,10 +63,7 @@ type rule struct {
 	allowed [256]bool
 }
 
-var (
-	orderIDRule   = newRule(128, func(c byte) bool { return strings.IndexByte(asciiLetters+"0123456789_.:-", c) >= 0 })
-	requestIDRule = newRule(255, func(c byte) bool { return c >= ' ' && c <= '~' })
-)
+var requestIDRule = newRule(255, func(c byte) bool { return c >= ' ' && c <= '~' })
 
 const asciiLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

@@ -481,7 +481,7 @@ type mixed struct {
 func (m *mixed) row(before map[string]types.AttributeValue) {
 	if after := m.now; m.mode == transitions.JournalByStream {
 		m.rows = append(m.rows, func() {
-			change, _, err := transitions.FromRecord(before, after)
+			change, _, err := transitions.Mapping{}.FromRecord(before, after)
 			if err == nil {
 				err = m.Record(context.Background(), change)
 			}
@@ -554,7 +554,7 @@ func (m *mixed) ask(rt *rapid.T, o *transitions.Orders, r transitions.Request) {
 
 // learn takes over the order's present item.
 func (m *mixed) learn(rt *rapid.T, r transitions.Request, before map[string]types.AttributeValue) (moved bool) {
-	change, moved, err := transitions.FromRecord(before, m.now)
+	change, moved, err := transitions.Mapping{}.FromRecord(before, m.now)
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func imageWithSlot(slot string) map[string]types.AttributeValue {
 func TestASlotThatCannotBeReadIsLeftOut(t *testing.T) {
 	for _, slot := range []string{"", " ", "3", "3 ship SHIPPED mi8qcfy3", "x ship SHIPPED mi8qcfy3 call", "0 ship SHIPPED 1 call",
 		"-3 ship SHIPPED 1 call", "3 ship SHIPPED n.w call", "3  SHIPPED 1 call", "3 ship SHIPPED 1 call f f", "3 ship SHIPPED 1 call ", "99999999999999999999 ship SHIPPED 1 call"} {
-		c, grew, err := transitions.FromRecord(nil, imageWithSlot(slot))
+		c, grew, err := transitions.Mapping{}.FromRecord(nil, imageWithSlot(slot))
 		if err != nil || !grew || c.Transition.ID != 3 || c.Transition.Event != "" || !slices.Equal(c.New.Unreadable, []string{"recent"}) {
 			t.Errorf("slot %q was read as %+v, %v", slot, c.Transition, err)
 		}
@@ -96,7 +96,7 @@ func TestOtherMembersOfTheRingAreIgnored(t *testing.T) {
 		recent[name] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 
-	c, grew, err := transitions.FromRecord(nil, image)
+	c, grew, err := transitions.Mapping{}.FromRecord(nil, image)
 	if err != nil || !grew || c.Transition.ID != 3 || c.Transition.From != "PROCESSING" || len(c.New.Recent()) != 1 {
 		t.Errorf("%+v, %v", c.Transition, err)
 	}
@@ -108,7 +108,7 @@ func TestMembersOfTheRingHaveTheirTypes(t *testing.T) {
 		image := imageWithSlot("3 ship SHIPPED mi8qcfy3 call")
 		image["recent"].(*types.AttributeValueMemberM).Value[name] = &types.AttributeValueMemberBOOL{Value: true}
 
-		if c, grew, err := transitions.FromRecord(nil, image); err != nil || !grew || !slices.Equal(c.New.Unreadable, []string{"recent"}) {
+		if c, grew, err := (transitions.Mapping{}).FromRecord(nil, image); err != nil || !grew || !slices.Equal(c.New.Unreadable, []string{"recent"}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -119,7 +119,7 @@ func FuzzRingSlot(f *testing.F) {
 	f.Add("3 ship SHIPPED mi8qcfy3 kJ3aB3dEf9xQ af")
 	f.Add("3 ship  mi8qcfy3 ")
 	f.Fuzz(func(t *testing.T, slot string) {
-		c, grew, err := transitions.FromRecord(nil, imageWithSlot(slot))
+		c, grew, err := transitions.Mapping{}.FromRecord(nil, imageWithSlot(slot))
 		if err != nil || !grew {
 			return
 		}

@@ -1,20 +1,10 @@
 package transitions
 
 import (
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
-
-// OrdersTable describes the table of orders: key orderId, a stream with both
-// images (the reactions compare them), no expiry.
-func OrdersTable(name string) *dynamodb.CreateTableInput {
-	in := dynamo.Table(name, dynamo.TextKey("orderId"))
-	in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}
-	return in
-}
 
 // JournalTable describes the table of applied transitions: key orderId and entry, which is the
 // order's incarnation and the transitionId.

@@ -41,20 +41,20 @@ func TestATransitionHasTheTraceOfItsBeginning(t *testing.T) {
 			t.Errorf("got %+v", r.Order.Cause)
 		}
 
-		if trace, previous, moved := transitions.Traces(nil, placed); trace != given || previous != "" || !moved {
+		if trace, previous, moved := (transitions.Mapping{}).Traces(nil, placed); trace != given || previous != "" || !moved {
 			t.Errorf("placed: %q, %q, %t", trace, previous, moved)
 		}
 
-		if trace, previous, moved := transitions.Traces(placed, paid); trace != given || previous != given || !moved {
+		if trace, previous, moved := (transitions.Mapping{}).Traces(placed, paid); trace != given || previous != given || !moved {
 			t.Errorf("paid: %q, %q, %t", trace, previous, moved)
 		}
 
 		// An edit is no transition, and neither is a removal.
-		if _, _, moved := transitions.Traces(paid, paid); moved {
+		if _, _, moved := (transitions.Mapping{}).Traces(paid, paid); moved {
 			t.Error("an order that was not moved has moved")
 		}
 
-		if _, _, moved := transitions.Traces(paid, nil); moved {
+		if _, _, moved := (transitions.Mapping{}).Traces(paid, nil); moved {
 			t.Error("an order that was removed has moved")
 		}
 
@@ -62,7 +62,7 @@ func TestATransitionHasTheTraceOfItsBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if trace, _, _ := transitions.Traces(paid, s.Item(t, "o-1")); trace != given {
+		if trace, _, _ := (transitions.Mapping{}).Traces(paid, s.Item(t, "o-1")); trace != given {
 			t.Errorf("shipped: %q", trace)
 		}
 

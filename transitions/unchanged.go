@@ -12,12 +12,12 @@ import (
 func (o *Orders) Unchanged(order *Order) func(*txn.Transaction) {
 	values := image{}
 	condition := pinned(order, values)
-	check := types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	check := o.cfg.Mapping.part(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName:                 &o.cfg.Table,
 		Key:                       orderKey(order.ID),
 		ConditionExpression:       &condition,
 		ExpressionAttributeValues: values,
-	}}
+	}})
 
 	return func(t *txn.Transaction) { t.AddDecisive("order", check, txn.FailWith(ErrContended)) }
 }

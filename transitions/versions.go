@@ -26,15 +26,15 @@ type PastVersion struct {
 
 // Provable returns the transitions that the order's item still proves with its ring, oldest first.
 // complete says that the order has made no others.
-func Provable(item map[string]types.AttributeValue) (versions []PastVersion, complete bool, err error) {
-	order, err := decode(item)
+func (m Mapping) Provable(item map[string]types.AttributeValue) (versions []PastVersion, complete bool, err error) {
+	order, err := m.decode(item)
 	if err != nil {
 		return nil, false, err
 	}
 
 	complete = order.oldestForgotten() == 0
 
-	return versionsOf(order, contiguous(order.Recent()), complete), complete, nil
+	return m.versions(order, contiguous(order.Recent()), complete), complete, nil
 }
 
 // contiguous returns the newest transitions that follow each other without a gap: each leaves
@@ -52,7 +52,7 @@ func contiguous(made []Transition) []Transition {
 // Journaled returns the transitions of the order that its journal and its item prove, oldest
 // first. complete says that the order has made no others.
 func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeValue) (versions []PastVersion, complete bool, err error) {
-	order, err := decode(item)
+	order, err := o.cfg.Mapping.decode(item)
 	if err != nil {
 		return nil, false, err
 	}
@@ -85,7 +85,27 @@ func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeV
 		made = append(made, row.Transition)
 	}
 
-	return versionsOf(order, made, complete), complete, nil
+	return o.cfg.Mapping.versions(order, made, complete), complete, nil
+}
+
+// decode reads an order's item as the table has it.
+func (m Mapping) decode(item image) (*Order, error) {
+	img, ofOrder := m.image(item, "")
+	if !ofOrder {
+		return nil, fmt.Errorf("%w: the item is not an order", ErrUnreadable)
+	}
+
+	return decode(img)
+}
+
+// versions is versionsOf with items as the table has them.
+func (m Mapping) versions(order *Order, made []Transition, whole bool) []PastVersion {
+	versions := versionsOf(order, made, whole)
+	for i, v := range versions {
+		versions[i].Old, versions[i].New = m.item(v.Old), m.item(v.New)
+	}
+
+	return versions
 }
 
 // versionsOf returns the items before and after each of the transitions, which follow each
@@ -152,7 +172,7 @@ func (o *Order) itemAt(t Transition, ring image) image {
 // Call it only when no reader of the stream can bring the rows. If a lost row comes all
 // the same, [Orders.Record] replaces the row with the event Lost.
 func (o *Orders) CloseJournal(ctx context.Context, item map[string]types.AttributeValue) (bool, error) {
-	order, err := decode(item)
+	order, err := o.cfg.Mapping.decode(item)
 	if err != nil {
 		return false, err
 	}

@@ -36,7 +36,7 @@ func (s *orders) recordVersions(t *testing.T, versions []transitions.PastVersion
 	t.Helper()
 
 	for _, v := range versions {
-		c, moved, err := transitions.FromRecord(v.Old, v.New)
+		c, moved, err := transitions.Mapping{}.FromRecord(v.Old, v.New)
 		if err != nil || !moved || c.Transition.ID != v.Transition.ID || c.Transition.From != v.Transition.From || c.New.State != v.Transition.To {
 			t.Fatalf("version %+v is read as %+v, %t, %v", v.Transition, c.Transition, moved, err)
 		}
@@ -67,7 +67,7 @@ func TestLostRowsCloseTheChain(t *testing.T) {
 		t.Fatalf("before: %v, want ErrJournalBehind", err)
 	}
 
-	versions, complete, err := transitions.Provable(images[14])
+	versions, complete, err := transitions.Mapping{}.Provable(images[14])
 	if err != nil || complete || len(versions) != ringSize || versions[0].Transition.ID != 7 {
 		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
 	}
@@ -136,7 +136,7 @@ func TestAnOrderProvesAllOfItsTransitions(t *testing.T) {
 	s := newOrders(t)
 	images := s.moved(t)
 
-	versions, complete, err := transitions.Provable(images[5])
+	versions, complete, err := transitions.Mapping{}.Provable(images[5])
 	if err != nil || !complete || len(versions) != 5 || versions[0].Old != nil {
 		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
 	}
@@ -234,8 +234,8 @@ func TestAnEarlierVersionHasTheRingOfItsTime(t *testing.T) {
 	}
 
 	for i, v := range versions[:20] {
-		got, _, err := transitions.FromRecord(v.Old, v.New)
-		want, _, errWant := transitions.FromRecord(images[i], images[i+1])
+		got, _, err := transitions.Mapping{}.FromRecord(v.Old, v.New)
+		want, _, errWant := transitions.Mapping{}.FromRecord(images[i], images[i+1])
 
 		var facts transitions.Facts
 		if err := errors.Join(err, errWant, facts.Rebuild(s.upTo(t, v.Transition.ID))); err != nil {
@@ -251,7 +251,7 @@ func TestAnEarlierVersionHasTheRingOfItsTime(t *testing.T) {
 		}
 	}
 
-	last, _, err := transitions.FromRecord(versions[20].Old, versions[20].New)
+	last, _, err := transitions.Mapping{}.FromRecord(versions[20].Old, versions[20].New)
 	if err != nil || last.Transition.ID != 26 || last.Transition.From != "" || last.New.State != workflow.Shipped {
 		t.Errorf("%+v, %v", last.Transition, err)
 	}

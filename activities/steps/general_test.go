@@ -34,7 +34,7 @@ func newGeneral(t *testing.T) (run func(step, input string) (string, error), ord
 		t.Fatal(err)
 	}
 
-	db := embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"), tasktoken.TableInput("parked"))
+	db := embeddedtest.DynamoDB(t, transitions.Mapping{}.OrdersTable("orders"), tasktoken.TableInput("parked"))
 
 	orders, err = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", Definition: definition, Log: embeddedtest.Quiet()})
 	if err != nil {

@@ -132,7 +132,7 @@ const benchTable, benchRequests = "bench-orders", "bench-requests"
 
 // openOrders creates the table and records the inputs that Apply sends.
 func openOrders(ctx context.Context, e *endpoint) (*orderBench, error) {
-	if err := e.tables(ctx, transitions.OrdersTable(benchTable), transitions.RequestsTable(benchRequests)); err != nil {
+	if err := e.tables(ctx, transitions.Mapping{}.OrdersTable(benchTable), transitions.RequestsTable(benchRequests)); err != nil {
 		return nil, err
 	}
 

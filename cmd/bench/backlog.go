@@ -64,7 +64,7 @@ func openBacklog(ctx context.Context, shards int) (b *backlog, err error) {
 	b.streams = dynamodbstreams.NewFromConfig(b.engine.AWSConfig())
 
 	for _, table := range []*dynamodb.CreateTableInput{
-		transitions.OrdersTable(streamTable), leases.TableInput(streamLeases), deadletters.TableInput(streamLetters),
+		transitions.Mapping{}.OrdersTable(streamTable), leases.TableInput(streamLeases), deadletters.TableInput(streamLetters),
 	} {
 		if _, err := b.db.CreateTable(ctx, table); err != nil {
 			return nil, errors.Join(err, b.stop())

@@ -90,7 +90,7 @@ type kclComparison struct {
 }
 
 func newKCLComparison(ctx context.Context, e *endpoint, records int) (*kclComparison, error) {
-	if err := e.tables(ctx, transitions.OrdersTable(streamTable)); err != nil {
+	if err := e.tables(ctx, transitions.Mapping{}.OrdersTable(streamTable)); err != nil {
 		return nil, err
 	}
 

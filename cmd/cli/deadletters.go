@@ -8,13 +8,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/spf13/cobra"
 
 	"ratchet/internal/plural"
 	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
+	"ratchet/transitions"
 )
 
 const deadLettersHelp = `Dead letters: changes of orders that a handler gave up on, with the error of its last
@@ -45,7 +45,7 @@ type printedDeadLetter struct {
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
-func toPrinted(l deadletters.Letter) printedDeadLetter {
+func toPrinted(m transitions.Mapping, l deadletters.Letter) printedDeadLetter {
 	shown := printedDeadLetter{
 		Handler:    l.Handler,
 		ID:         l.ID,
@@ -62,9 +62,7 @@ func toPrinted(l deadletters.Letter) printedDeadLetter {
 		shown.Change = string(l.Record.EventName)
 	}
 
-	if id, ok := l.Keys["orderId"].(*types.AttributeValueMemberS); ok {
-		shown.Order = id.Value
-	}
+	shown.Order = orderOf(m, l.Keys)
 
 	return shown
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ratchet/internal/dynamo"
 	"ratchet/server"
 	"ratchet/streams/deadletters"
+	"ratchet/transitions"
 )
 
 func deadLettersList(s *settings) *cobra.Command {
@@ -42,16 +42,18 @@ func deadLettersList(s *settings) *cobra.Command {
 				handlers = []string{h.Name}
 			}
 
+			m := b.Orders.Mapping()
+
 			var found []printedDeadLetter
 			for _, handler := range handlers {
 				// Paged by handler: ids of dead letters are unique only within a handler.
-				page, next, err := listDeadLetters(c.Context(), b.DeadLetters(), handler, *order, *after, *limit)
+				page, next, err := listDeadLetters(c.Context(), m, b.DeadLetters(), handler, *order, *after, *limit)
 				if err != nil {
 					return err
 				}
 
 				for _, l := range page {
-					found = append(found, toPrinted(l))
+					found = append(found, toPrinted(m, l))
 				}
 
 				if next != "" {
@@ -67,12 +69,12 @@ func deadLettersList(s *settings) *cobra.Command {
 }
 
 // listDeadLetters lists dead letters of a handler, of one order if it is not "".
-func listDeadLetters(ctx context.Context, letters deadletters.Letters, handler, order, after string, limit int) ([]deadletters.Letter, string, error) {
+func listDeadLetters(ctx context.Context, m transitions.Mapping, letters deadletters.Letters, handler, order, after string, limit int) ([]deadletters.Letter, string, error) {
 	if order == "" {
 		return letters.List(ctx, handler, after, limit)
 	}
 
-	return letters.OfItem(ctx, handler, dynamo.Item{"orderId": dynamo.S(order)}, after, limit)
+	return letters.OfItem(ctx, handler, m.ItemKey(transitions.OrderID(order)), after, limit)
 }
 
 func printDeadLetters(out io.Writer, asJSON bool, letters []printedDeadLetter) error {

@@ -86,14 +86,14 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backe
 		}
 
 		if *f.dryRun {
-			return printDeadLetter(c.OutOrStdout(), s.json, toPrinted(l))
+			return printDeadLetter(c.OutOrStdout(), s.json, toPrinted(b.Orders.Mapping(), l))
 		}
 
 		if err := act(l); err != nil {
 			return err
 		}
 
-		return printDeadLetterResult(c, s.json, l, done)
+		return printDeadLetterResult(c, s.json, toPrinted(b.Orders.Mapping(), l), done)
 	}
 
 	if *f.handler != "" {
@@ -120,7 +120,7 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backe
 				refused = err
 			}
 
-			if err := printDeadLetterResult(c, s.json, l, result); err != nil {
+			if err := printDeadLetterResult(c, s.json, toPrinted(b.Orders.Mapping(), l), result); err != nil {
 				return err
 			}
 		}
@@ -129,16 +129,16 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings, b *server.Backe
 	return refused
 }
 
-func printDeadLetterResult(c *cobra.Command, asJSON bool, l deadletters.Letter, result string) error {
+func printDeadLetterResult(c *cobra.Command, asJSON bool, l printedDeadLetter, result string) error {
 	if asJSON {
 		return printJSON(c.OutOrStdout(), struct {
 			printedDeadLetter
 			Result string `json:"result"`
-		}{toPrinted(l), result})
+		}{l, result})
 	}
 
 	first, _, _ := strings.Cut(l.Error, "\n")
-	_, err := fmt.Fprintf(c.OutOrStdout(), "%s: %s %s of order %s (%s)\n", result, l.Handler, l.ID, orDash(toPrinted(l).Order), first)
+	_, err := fmt.Fprintf(c.OutOrStdout(), "%s: %s %s of order %s (%s)\n", result, l.Handler, l.ID, orDash(l.Order), first)
 
 	return err
 }

@@ -22,7 +22,7 @@ func deadLettersShow(s *settings) *cobra.Command {
 					return err
 				}
 
-				return printDeadLetter(c.OutOrStdout(), s.json, toPrinted(l))
+				return printDeadLetter(c.OutOrStdout(), s.json, toPrinted(b.Orders.Mapping(), l))
 			})
 		},
 	}

@@ -112,7 +112,7 @@ func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.F
 	}
 
 	for _, id := range slices.Sorted(maps.Keys(healthy)) {
-		fmt.Fprintf(c.ErrOrStderr(), "order %s: no execution of it has failed so; `ratchet executions repair %s` says what else is wrong\n", id, id)
+		fmt.Fprintf(c.ErrOrStderr(), "order %s: no execution of it has failed so; `ratchet executions repair %s` says what else is wrong\n", id, transitions.OrderID(id).Arg())
 	}
 
 	if refused > 0 {
@@ -129,7 +129,7 @@ func printRedriven(c *cobra.Command, asJSON bool, line redriven) error {
 
 	_, err := fmt.Fprintf(c.OutOrStdout(), "%s  %s  %s  %s\n", line.Order, line.Name, orDash(line.Error), line.Result)
 	if err == nil && line.Reason != "" {
-		_, err = fmt.Fprintf(c.OutOrStdout(), "    %s\n    try: ratchet executions repair %s\n", line.Reason, line.Order)
+		_, err = fmt.Fprintf(c.OutOrStdout(), "    %s\n    try: ratchet executions repair %s\n", line.Reason, line.Order.Arg())
 	}
 
 	return err

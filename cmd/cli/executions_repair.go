@@ -152,7 +152,7 @@ func eachDeadLetter(c *cobra.Command, b *server.Backend, f executions.Filter, sh
 			}
 
 			p := executions.Problem{
-				OrderID:  transitions.OrderID(toPrinted(l).Order),
+				OrderID:  transitions.OrderID(toPrinted(b.Orders.Mapping(), l).Order),
 				Kind:     "dead letter",
 				Since:    l.FailedAt,
 				Cause:    "handler " + l.Handler + ": " + l.Error,

@@ -72,7 +72,7 @@ func streamsRebuild(s *settings) *cobra.Command {
 				},
 			})
 
-			return runRebuild(c, s, flags, r)
+			return runRebuild(c, s, flags, b.Orders.Mapping(), r)
 		})
 	}
 
@@ -80,13 +80,13 @@ func streamsRebuild(s *settings) *cobra.Command {
 }
 
 // runRebuild runs the Rebuild and prints its counts.
-func runRebuild(c *cobra.Command, s *settings, flags redelivery, r replay.Rebuild) error {
+func runRebuild(c *cobra.Command, s *settings, flags redelivery, m transitions.Mapping, r replay.Rebuild) error {
 	r.Progress = func(count replay.RebuildCount) {
 		s.progress.print("%s read, %s queued%s", plural.Of(count.Items, "order"), plural.Of(count.Queued, "change"), ifWaiting(count.Waiting))
 	}
 	r.Failed = func(keys map[string]types.AttributeValue, err error) {
 		// An order that cannot be read must not stop the others; it is counted and named.
-		if order := orderOf(keys); order != "" {
+		if order := orderOf(m, keys); order != "" {
 			fmt.Fprintf(c.ErrOrStderr(), "order %s is left out: %v\n", order, err)
 		}
 	}

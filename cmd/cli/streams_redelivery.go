@@ -84,13 +84,10 @@ func (f redelivery) rebuild(b *server.Backend, since time.Time) (replay.Rebuild,
 }
 
 // orderOf returns the order that a key of the orders' table names, "" if it names none.
-func orderOf(keys map[string]types.AttributeValue) string {
-	id, ok := keys["orderId"].(*types.AttributeValueMemberS)
-	if !ok {
-		return ""
-	}
+func orderOf(m transitions.Mapping, keys map[string]types.AttributeValue) string {
+	id, _ := m.OrderOf(keys)
 
-	return id.Value
+	return string(id)
 }
 
 // ifWaiting is the end of a line of progress.

@@ -13,6 +13,7 @@ import (
 	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/streams/replay"
+	"ratchet/transitions"
 )
 
 const streamsReplayHelp = `Delivers changes of orders to the stream's handlers again: those that the stream still has (24
@@ -66,7 +67,7 @@ func streamsReplay(s *settings) *cobra.Command {
 				r.Name, r.Restart, r.Repeat = "replay", true, true
 				r.Expand = b.Expander(server.Repair{FromJournal: true})
 
-				return runRebuild(c, s, flags, r)
+				return runRebuild(c, s, flags, b.Orders.Mapping(), r)
 			}
 
 			return replayStream(c, s, flags, b, since)
@@ -87,7 +88,7 @@ func replayStream(c *cobra.Command, s *settings, flags redelivery, b *server.Bac
 		Queue:      b.RetryQueue(),
 		Streams:    b.Streams,
 		Handlers:   handlers,
-		Select:     ofOrder(*flags.order),
+		Select:     ofOrder(b.Orders.Mapping(), *flags.order),
 		Since:      since,
 		Again:      flags.token(),
 		DryRun:     *flags.dryRun,
@@ -115,12 +116,12 @@ func replayStream(c *cobra.Command, s *settings, flags redelivery, b *server.Bac
 }
 
 // ofOrder selects the records of an order, of all orders if it is empty.
-func ofOrder(order string) func(streams.Record) bool {
+func ofOrder(m transitions.Mapping, order string) func(streams.Record) bool {
 	if order == "" {
 		return nil
 	}
 
-	return func(r streams.Record) bool { return orderOf(r.Keys) == order }
+	return func(r streams.Record) bool { return orderOf(m, r.Keys) == order }
 }
 
 // printedReplay is the result as it is printed as JSON.

@@ -160,7 +160,7 @@ func charge(b *server.Backend) activities.HandlerFunc {
 // least once, and the transitions of one order in their order. An error is retried.
 func on(b *server.Backend, name string, react func(context.Context, *server.Backend, transitions.Change) error, states ...workflow.State) streams.Handler {
 	return streams.Handler{Name: name, Handle: func(ctx context.Context, r streams.Record) error {
-		change, moved, err := transitions.FromRecord(r.Old, r.New)
+		change, moved, err := b.Orders.Mapping().FromRecord(r.Old, r.New)
 		switch {
 		case err != nil:
 			return streams.Permanent(err) // a retry reads the same record

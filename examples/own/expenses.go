@@ -85,7 +85,7 @@ func Decide(claims *transitions.Orders) activities.HandlerFunc {
 // pay gets the same key every time and must pay once per key.
 func Payout(pay func(ctx context.Context, key string, amount int64) error) streams.Handler {
 	return streams.Handler{Name: "payout", Handle: func(ctx context.Context, r streams.Record) error {
-		change, moved, err := transitions.FromRecord(r.Old, r.New)
+		change, moved, err := transitions.Mapping{}.FromRecord(r.Old, r.New)
 		if err != nil {
 			// A retry reads the same record.
 			return streams.Permanent(err)

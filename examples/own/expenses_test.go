@@ -31,7 +31,7 @@ func TestAnApprovedClaimIsPaidOnce(t *testing.T) {
 	embeddedtest.Run(t, engine)
 
 	db, steps := dynamodb.NewFromConfig(engine.AWSConfig()), sfn.NewFromConfig(engine.AWSConfig())
-	embeddedtest.Create(t, db, transitions.OrdersTable("claims"), leases.TableInput("leases"), deadletters.TableInput("dead-letters"))
+	embeddedtest.Create(t, db, transitions.Mapping{}.OrdersTable("claims"), leases.TableInput("leases"), deadletters.TableInput("dead-letters"))
 
 	definition, err := expenses.Definition()
 	must(t, err)
@@ -57,7 +57,7 @@ func TestAnApprovedClaimIsPaidOnce(t *testing.T) {
 				return nil
 			}),
 			{Name: "ended", Handle: func(_ context.Context, r streams.Record) error {
-				if change, _, _ := transitions.FromRecord(r.Old, r.New); change.New.State != expenses.Submitted {
+				if change, _, _ := (transitions.Mapping{}).FromRecord(r.Old, r.New); change.New.State != expenses.Submitted {
 					ended <- fmt.Sprintf("%s %s", change.New.ID, change.New.State)
 				}
 				return nil

@@ -82,7 +82,7 @@ const closed workflow.State = "CLOSED"
 // once, and the transitions of one ticket in their order. An error is retried.
 func answer(tell tellFunc) streams.Handler {
 	return streams.Handler{Name: "answer", Handle: func(ctx context.Context, r streams.Record) error {
-		change, moved, err := transitions.FromRecord(r.Old, r.New)
+		change, moved, err := transitions.Mapping{}.FromRecord(r.Old, r.New)
 		switch {
 		case err != nil:
 			return streams.Permanent(err) // a retry reads the same record

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"ratchet/internal/ids"
 	"ratchet/notify"
 	"ratchet/queues"
 )
@@ -93,7 +94,7 @@ func (q queue) Send(ctx context.Context, m notify.Message) (notify.Answer, error
 	}
 
 	if strings.HasSuffix(q.url, fifo) {
-		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(m.OrderID)), &m.ID
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(ids.Group(string(m.OrderID))), &m.ID
 	}
 
 	out, err := q.api.SendMessage(ctx, in)
@@ -122,7 +123,7 @@ func (t topic) Send(ctx context.Context, m notify.Message) (notify.Answer, error
 	}
 
 	if strings.HasSuffix(t.arn, fifo) {
-		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(m.OrderID)), &m.ID
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(ids.Group(string(m.OrderID))), &m.ID
 	}
 
 	out, err := t.api.Publish(ctx, in)
@@ -150,7 +151,7 @@ func (b bus) Send(ctx context.Context, m notify.Message) (notify.Answer, error) 
 		Source:       aws.String(eventSource),
 		DetailType:   &m.Type,
 		Detail:       aws.String(string(m.Body)),
-		Resources:    []string{string(m.OrderID)},
+		Resources:    []string{ids.Encode(string(m.OrderID))},
 		Time:         &m.At,
 		TraceHeader:  b.parent.xray(ctx),
 	}}})

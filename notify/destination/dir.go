@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ratchet/internal/ids"
 	"ratchet/notify"
 )
 
@@ -28,15 +29,18 @@ func NewDir(path string) (*Dir, error) {
 	return &Dir{path}, nil
 }
 
-const extension = ".json"
+const (
+	extension = ".json"
+	// maxName is how many bytes the usual file systems take as a name.
+	maxName = 255
+)
 
 // Send writes the notification. The file is on disk when Send returns.
 func (d *Dir) Send(_ context.Context, m notify.Message) (notify.Answer, error) {
-	// The last two characters of the order's id spread the files over subdirectories. An
-	// order's id contains no slash.
-	id := string(m.OrderID)
+	// The last two characters of the order's id spread the files over subdirectories.
+	id := ids.Encode(string(m.OrderID))
 	dir := filepath.Join(d.path, "n"+id[max(0, len(id)-2):])
-	name := filepath.Join(dir, strings.ReplaceAll(m.Key, "/", "~")+extension)
+	name := filepath.Join(dir, ids.Fit(strings.ReplaceAll(m.Key, "/", "~"), maxName-len(extension))+extension)
 
 	if err := writeFile(dir, name, m.Notification); err != nil {
 		return notify.Answer{}, fmt.Errorf("notify about order %s: %w", m.OrderID, err)

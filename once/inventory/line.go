@@ -26,9 +26,9 @@ const (
 	MaxQuantity = 1_000_000_000
 
 	// maxSKU and maxOrder bound the names of SKUs and reservations, in bytes. A reservation is named by
-	// the id of its order, which has up to 128 bytes, and the order's incarnation.
+	// the id of its order, which has up to 256 bytes, and the order's incarnation.
 	maxSKU   = 128
-	maxOrder = 160
+	maxOrder = 288
 )
 
 func (l Line) validate() error {

@@ -139,7 +139,7 @@ func (e *Eraser) check(ctx context.Context, order *transitions.Order) error {
 		}
 
 		for _, item := range waiting {
-			if isOf(item.Keys, order.ID) {
+			if e.isOf(item.Keys, order.ID) {
 				return fmt.Errorf("%w: %s", ErrHandlersWait, handler)
 			}
 		}
@@ -249,18 +249,20 @@ func (e *Eraser) eraseItem(ctx context.Context, order *transitions.Order) error 
 // be redriven. Dead letters that cannot be read do not stop the erasure: eraseDeadLetters returns
 // their handler and id.
 func (e *Eraser) eraseDeadLetters(ctx context.Context, handler string, id transitions.OrderID) (changed int, unreadable []string, err error) {
+	m := e.cfg.Orders.Mapping()
+
 	for letter, err := range e.cfg.DeadLetters.All(ctx, handler, deadletters.Filter{}) {
 		if err != nil {
 			return changed, unreadable, err
 		}
 
 		// A repeat skips the dead letters from which an earlier call has erased the person.
-		if !isOf(letter.Keys, id) || letter.Error == erasedError {
+		if !e.isOf(letter.Keys, id) || letter.Error == erasedError {
 			continue
 		}
 
 		err := e.cfg.DeadLetters.Rewrite(ctx, handler, letter.ID, erasedError, func(r *streams.Record) {
-			r.Old, r.New = transitions.WithoutPerson(r.Old), transitions.WithoutPerson(r.New)
+			r.Old, r.New = m.WithoutPerson(r.Old), m.WithoutPerson(r.New)
 		})
 
 		switch {
@@ -278,8 +280,8 @@ func (e *Eraser) eraseDeadLetters(ctx context.Context, handler string, id transi
 }
 
 // isOf reports whether the key is the order's.
-func isOf(keys map[string]types.AttributeValue, id transitions.OrderID) bool {
-	key, ok := keys["orderId"].(*types.AttributeValueMemberS)
+func (e *Eraser) isOf(keys map[string]types.AttributeValue, id transitions.OrderID) bool {
+	order, ofOrder := e.cfg.Orders.Mapping().OrderOf(keys)
 
-	return ok && key.Value == string(id)
+	return ofOrder && order == id
 }

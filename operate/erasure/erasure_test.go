@@ -55,7 +55,7 @@ func newArchive(t *testing.T) *archive {
 	cfg.Retryer = embeddedtest.NoRetries
 	a := &archive{t: t, wire: embeddedtest.Intercept(&cfg)}
 	a.aws, a.db = cfg, dynamodb.NewFromConfig(cfg)
-	embeddedtest.Create(t, a.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"), notify.DeliveryTableInput("deliveries"),
+	embeddedtest.Create(t, a.db, transitions.Mapping{}.OrdersTable("orders"), transitions.JournalTable("events"), notify.DeliveryTableInput("deliveries"),
 		notify.EndpointTableInput("endpoints"), reports.Table("reports"), refusals.TableInput("refusals"), deadletters.TableInput("letters"), leases.TableInput("leases"), lists.TableInput("lists"))
 
 	a.orders = must(transitions.New(transitions.Config{DynamoDB: a.db, Table: "orders", JournalTable: "events", Journal: transitions.JournalTransactional, Log: embeddedtest.Quiet()}))(t)

@@ -124,7 +124,7 @@ func (e *orderExecutions) ended(id transitions.OrderID) executions.Execution {
 // openGate creates the table that the machine needs to succeed.
 func (e *orderExecutions) openGate() {
 	e.t.Helper()
-	embeddedtest.Create(e.t, e.db, transitions.OrdersTable("gate"))
+	embeddedtest.Create(e.t, e.db, transitions.Mapping{}.OrdersTable("gate"))
 }
 
 // survey returns the problems as lines of order and kind.

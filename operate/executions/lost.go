@@ -36,7 +36,7 @@ func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x
 		Kind:      Lost,
 		Since:     lost.At,
 		Cause:     fmt.Sprintf("the carrier has lost parcel %s (report %s)", lost.Tracking, lost.Report),
-		Commands:  []string{"ratchet orders explain " + string(order.ID)},
+		Commands:  []string{"ratchet orders explain " + order.ID.Arg()},
 		Execution: x,
 	}
 
@@ -46,7 +46,7 @@ func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x
 	for _, event := range d.Events() {
 		to, possible := d.Next(order.State, event)
 		if possible && (event == d.Shipping().Delivered || d.Terminal(to)) {
-			p.Commands = append(p.Commands, fmt.Sprintf("ratchet orders apply %s %s", order.ID, event))
+			p.Commands = append(p.Commands, fmt.Sprintf("ratchet orders apply %s %s", order.ID.Arg(), event))
 		}
 	}
 

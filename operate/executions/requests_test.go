@@ -103,7 +103,7 @@ func TestAnExecutionThatFailsBeforeItsOrderExistsIsListed(t *testing.T) {
 	}
 
 	// After the repair of the cause each goes on by its id.
-	embeddedtest.Create(t, e.db, transitions.OrdersTable("gate"))
+	embeddedtest.Create(t, e.db, transitions.Mapping{}.OrdersTable("gate"))
 
 	for name, want := range map[transitions.OrderID]executions.Action{"o-1": executions.Redriven, "run-17": executions.SuccessorStarted} {
 		action, x, err := e.Repair(t.Context(), name, want == executions.SuccessorStarted)
@@ -178,7 +178,7 @@ func TestTheMarkKeepsWhatHasNoOrder(t *testing.T) {
 		t.Errorf("the mark: %+v", redriven)
 	}
 
-	embeddedtest.Create(t, e.db, transitions.OrdersTable("gate"))
+	embeddedtest.Create(t, e.db, transitions.Mapping{}.OrdersTable("gate"))
 
 	if _, err := e.Redrive(t.Context(), "o-1"); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func (e *FailedError) Error() string {
 	}
 
 	return fmt.Sprintf("the execution %s ended as %s; `ratchet executions repair %s` brings the order on",
-		e.Execution.Name, reason, e.OrderID)
+		e.Execution.Name, reason, e.OrderID.Arg())
 }
 
 // Start starts the execution of an order and returns its ARN. It is idempotent: a repeat
@@ -119,7 +119,7 @@ func (e *Executions) StartPlaced(ctx context.Context, id transitions.OrderID) (E
 	// The forgotten execution may have ended well, so only a person's repair starts another one.
 	case order.PlacedBy != "":
 		return Execution{}, fmt.Errorf("start the execution of order %s, which the execution started at %s placed: %w; `ratchet executions repair %s` starts a successor",
-			id, order.PlacedBy, ErrForgotten, id)
+			id, order.PlacedBy, ErrForgotten, id.Arg())
 	}
 
 	return e.startNext(ctx, order, current)

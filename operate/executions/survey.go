@@ -270,7 +270,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	// In a terminal state the order cannot move, but the execution may still have compensations to
 	// make.
 	terminal := e.cfg.Orders.Definition().Terminal(order.State)
-	repair := "ratchet executions repair " + string(order.ID)
+	repair := "ratchet executions repair " + order.ID.Arg()
 
 	switch {
 	case !exists && terminal && !e.endedPaid(order):
@@ -290,7 +290,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	case current.Failed():
 		p.Kind, p.Since, p.Cause = Failed, current.StoppedAt, failure(current)
 		if current.NotRedrivable == "" {
-			p.Commands = []string{"ratchet executions redrive " + string(order.ID), repair + " --successor"}
+			p.Commands = []string{"ratchet executions redrive " + order.ID.Arg(), repair + " --successor"}
 		} else {
 			p.Cause += "; not redrivable: " + current.NotRedrivable
 			p.Commands = []string{repair}
@@ -308,7 +308,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	// Here the execution runs, or it has succeeded together with its order; then overdue is false.
 	p.Kind = Overdue
 	p.Cause = fmt.Sprintf("%s since %s, while the execution waits", order.State, order.UpdatedAt.UTC().Format(time.RFC3339))
-	p.Commands = []string{"ratchet orders explain " + string(order.ID), "ratchet executions describe " + string(order.ID)}
+	p.Commands = []string{"ratchet orders explain " + order.ID.Arg(), "ratchet executions describe " + order.ID.Arg()}
 
 	within := e.deadline(order.State)
 	if terminal {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/dynamo"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
@@ -84,7 +83,7 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 	}
 
 	var paused map[string]time.Time
-	keys := dynamo.Item{"orderId": dynamo.S(string(e.Order.ID))}
+	keys := a.Mapping.ItemKey(e.Order.ID)
 
 	if a.Queue != nil {
 		var err error
@@ -214,7 +213,7 @@ func lettersOf(ctx context.Context, a Around, handler string, keys map[string]ty
 	for _, letter := range letters {
 		d := Due{
 			Handler: handler, What: "handler " + handler + " gave up", Error: letter.Error, Attempts: letter.Attempts + letter.Redrives, Since: letter.FailedAt,
-			kind: AboutDeadLetter, ref: Ref{Handler: handler, DeadLetter: letter.ID, Attempt: letter.Attempts + letter.Redrives, Transition: transitionOf(letter), Error: letter.Error},
+			kind: AboutDeadLetter, ref: Ref{Handler: handler, DeadLetter: letter.ID, Attempt: letter.Attempts + letter.Redrives, Transition: transitionOf(a.Mapping, letter), Error: letter.Error},
 		}
 		if letter.QueuedAt.IsZero() {
 			d.Next = fmt.Sprintf("mend the cause, then `ratchet deadletters redrive %s %s`", handler, letter.ID)
@@ -228,12 +227,12 @@ func lettersOf(ctx context.Context, a Around, handler string, keys map[string]ty
 }
 
 // transitionOf returns the transition that the dead letter is about, 0 if its record does not say.
-func transitionOf(l deadletters.Letter) transitions.TransitionID {
+func transitionOf(m transitions.Mapping, l deadletters.Letter) transitions.TransitionID {
 	if l.Record == nil {
 		return 0
 	}
 
-	change, moved, err := transitions.FromRecord(l.Record.Old, l.Record.New)
+	change, moved, err := m.FromRecord(l.Record.Old, l.Record.New)
 	if err != nil || !moved {
 		return 0
 	}

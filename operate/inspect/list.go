@@ -92,7 +92,7 @@ func Each(ctx context.Context, o *transitions.Orders, p Page, fn func(*transitio
 	// own.
 	sweep := transitions.Sweep{Segments: 1, Progress: p.Progress}
 
-	return o.Scan(ctx, sweep, p.input(), func(_ context.Context, order *transitions.Order, err error) error { return fn(order, err) })
+	return o.Scan(ctx, sweep, p.input(o.Mapping()), func(_ context.Context, order *transitions.Order, err error) error { return fn(order, err) })
 }
 
 // check names the first field that breaks a rule. Only the program's own version of the definition
@@ -124,7 +124,7 @@ func (p Page) check(d *workflow.Definition) error {
 
 // input is the scan of the page. Its limit counts the orders that are read, before the
 // filter: a page may take several requests.
-func (p Page) input() dynamodb.ScanInput {
+func (p Page) input(m transitions.Mapping) dynamodb.ScanInput {
 	var in dynamodb.ScanInput
 	if p.Limit > 0 {
 		in.Limit = aws.Int32(int32(p.Limit))
@@ -156,7 +156,7 @@ func (p Page) input() dynamodb.ScanInput {
 	}
 
 	if p.After != "" {
-		in.ExclusiveStartKey = dynamo.Item{"orderId": dynamo.S(string(p.After))}
+		in.ExclusiveStartKey = m.ItemKey(p.After)
 	}
 
 	return in

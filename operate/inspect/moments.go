@@ -70,11 +70,11 @@ func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task, due
 		case e.Order.Reached(awaited, transitions.TransitionID(task.Since)):
 			moments[i].Next = fmt.Sprintf("the order has come to %s: a worker answers the task; if it stays, look for dead letters of the handler \"parked\"", awaited)
 		case !d.Reachable(e.Order.State, awaited):
-			moments[i].Next = fmt.Sprintf("the order cannot come to %s any more: `ratchet tasks list %s` shows the task", awaited, e.Order.ID)
+			moments[i].Next = fmt.Sprintf("the order cannot come to %s any more: `ratchet tasks list %s` shows the task", awaited, e.Order.ID.Arg())
 		case len(events) > 0 && (unknown && SkippedBy(d, awaited) != "" || len(Skips(d, awaited, due)) > 0):
 			moments[i].Next = fmt.Sprintf("wait for %s: effects are due before it", strings.Join(events, " or "))
 		case len(events) > 0:
-			moments[i].Next = fmt.Sprintf("wait for %s, or `ratchet orders apply %s %s`", strings.Join(events, " or "), e.Order.ID, events[0])
+			moments[i].Next = fmt.Sprintf("wait for %s, or `ratchet orders apply %s %s`", strings.Join(events, " or "), e.Order.ID.Arg(), events[0])
 		default:
 			moments[i].Next = "wait: the order can still come to " + task.Awaited
 		}

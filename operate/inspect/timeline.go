@@ -123,6 +123,8 @@ type Around struct {
 	Refusals interface {
 		Of(ctx context.Context, order string) (refusals.Entries, error)
 	}
+	// Mapping says how the order stands in its table.
+	Mapping transitions.Mapping
 	// Queue has the records that wait for another attempt.
 	Queue interface {
 		WaitingOf(ctx context.Context, handler string, keys map[string]types.AttributeValue) (retryqueue.Item, bool, error)

@@ -76,7 +76,7 @@ func TestAViewIsNotGuessed(t *testing.T) {
 		t.Errorf("an unknown order: %v", err)
 	}
 
-	if _, err := inspect.StateAt(t.Context(), s.Orders, "a/b", noon); !errors.Is(err, transitions.ErrInvalidRequest) {
+	if _, err := inspect.StateAt(t.Context(), s.Orders, "a\nb", noon); !errors.Is(err, transitions.ErrInvalidRequest) {
 		t.Errorf("an invalid id: %v", err)
 	}
 }

@@ -147,7 +147,7 @@ func TestNoTracingChangesNothing(t *testing.T) {
 	logs.Close()
 
 	handlers := []streams.Handler{{Name: "h"}}
-	if traced := off.Handlers(handlers); &traced[0] != &handlers[0] {
+	if traced := off.Handlers(handlers, transitions.Mapping{}); &traced[0] != &handlers[0] {
 		t.Error("the handlers were wrapped")
 	}
 

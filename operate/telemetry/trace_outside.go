@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"ratchet/internal/ids"
 	"ratchet/payments"
 	"ratchet/shipping"
-	"ratchet/transitions"
 )
 
 // Carrier returns the carrier with a span of each call. If the carrier is a [shipping.Asker], the
@@ -73,10 +73,11 @@ func (c tracedCarrier) call(ctx context.Context, name, key string) (context.Cont
 	var about []attribute.KeyValue
 
 	// A key of another form is some caller's own, and becomes no attribute.
-	if parts := strings.Split(key, "/"); len(parts) == 4 && transitions.OrderID(parts[0]).Validate() == nil {
-		about = append(about, text(attrOrder, parts[0]))
+	order, rest, isKey := ids.Cut(key)
+	if parts := strings.Split(rest, "/"); isKey && len(parts) == 3 && ids.Valid(order) {
+		about = append(about, text(attrOrder, order))
 
-		if id, err := strconv.ParseInt(parts[2], 10, 64); err == nil {
+		if id, err := strconv.ParseInt(parts[1], 10, 64); err == nil {
 			about = append(about, number(attrTransition, id))
 		}
 	}

@@ -32,7 +32,7 @@ func TestARecordInAFunctionContinuesTheTraceOfItsTransition(t *testing.T) {
 			seen = telemetry.Traceparent(ctx)
 			return nil
 		},
-	}})})
+	}}, transitions.Mapping{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestARetriedRecordIsLinkedToItsFirstCall(t *testing.T) {
 	far := startReceiver(t, nil)
 	tracing := trace(t, newTelemetry(t), far.url)
 
-	handlers := tracing.Handlers([]streams.Handler{{Name: "own", Handle: func(context.Context, streams.Record) error { return errors.New("fails") }}})
+	handlers := tracing.Handlers([]streams.Handler{{Name: "own", Handle: func(context.Context, streams.Record) error { return errors.New("fails") }}}, transitions.Mapping{})
 	record := streams.Record{New: placedItem(t, tracing), Handler: "own", SequenceNumber: "1", Attempt: 1}
 
 	for _, again := range []func(){func() {}, func() { record.Attempt = 2 }, func() { record.Attempt, record.Replay = 1, &streams.Replayed{} }} {
@@ -92,7 +92,7 @@ func TestABatchIsLinkedToItsTransitions(t *testing.T) {
 
 	handlers := tracing.Handlers([]streams.Handler{{Name: "own", Batch: &streams.Batch{
 		Handle: func(_ context.Context, all []streams.Record) []error { return make([]error, len(all)) },
-	}}})
+	}}}, transitions.Mapping{})
 	item := placedItem(t, tracing)
 	handlers[0].Batch.Handle(t.Context(), []streams.Record{{New: item}, {Old: item, New: item}}) // the second moves nothing
 	tracing.Close()
@@ -137,7 +137,7 @@ func placedRecord(t *testing.T, tracing *telemetry.Tracing) json.RawMessage {
 func placedItem(t *testing.T, tracing *telemetry.Tracing) map[string]types.AttributeValue {
 	t.Helper()
 
-	db := embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"))
+	db := embeddedtest.DynamoDB(t, transitions.Mapping{}.OrdersTable("orders"))
 
 	orders, err := transitions.New(transitions.Config{
 		DynamoDB: db,

@@ -7,15 +7,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/transitions"
 )
 
 // Handlers returns the handlers of the orders' stream with a span of each call about a transition,
 // in the transition's trace. A retry is linked to the first call, and each call to the previous
-// transition.
-func (t *Tracing) Handlers(all []streams.Handler) []streams.Handler {
+// transition. m says how the orders stand in their table.
+func (t *Tracing) Handlers(all []streams.Handler, m transitions.Mapping) []streams.Handler {
 	if t == nil {
 		return all
 	}
@@ -24,13 +23,13 @@ func (t *Tracing) Handlers(all []streams.Handler) []streams.Handler {
 	for i := range traced {
 		h := &traced[i]
 		if h.Handle != nil {
-			h.Handle = t.traceRecord(h.Handle)
+			h.Handle = t.traceRecord(h.Handle, m)
 		}
 
 		if h.Batch != nil {
 			// Copied: the caller's handler must not change.
 			batch := *h.Batch
-			batch.Handle = t.traceBatch(h.Name, batch.Handle)
+			batch.Handle = t.traceBatch(h.Name, batch.Handle, m)
 			h.Batch = &batch
 		}
 	}
@@ -38,9 +37,9 @@ func (t *Tracing) Handlers(all []streams.Handler) []streams.Handler {
 	return traced
 }
 
-func (t *Tracing) traceRecord(next streams.HandlerFunc) streams.HandlerFunc {
+func (t *Tracing) traceRecord(next streams.HandlerFunc, m transitions.Mapping) streams.HandlerFunc {
 	return func(ctx context.Context, r streams.Record) error {
-		cause, previous, moved := transitions.Traces(r.Old, r.New)
+		cause, previous, moved := m.Traces(r.Old, r.New)
 		if !moved {
 			// An edit is no transition and has no trace.
 			return next(ctx, r)
@@ -58,7 +57,7 @@ func (t *Tracing) traceRecord(next streams.HandlerFunc) streams.HandlerFunc {
 		}
 
 		ctx, span := t.startFirst(ctx, first, recordSpan.Name,
-			recordSpan.kind(), trace.WithLinks(links...), trace.WithAttributes(recordAttributes(r)...))
+			recordSpan.kind(), trace.WithLinks(links...), trace.WithAttributes(recordAttributes(r, m)...))
 
 		// The class stays if next panics.
 		class := classPanic
@@ -71,12 +70,14 @@ func (t *Tracing) traceRecord(next streams.HandlerFunc) streams.HandlerFunc {
 	}
 }
 
-func recordAttributes(r streams.Record) []attribute.KeyValue {
+func recordAttributes(r streams.Record, m transitions.Mapping) []attribute.KeyValue {
+	order, _ := m.OrderOf(r.Keys)
+
 	return []attribute.KeyValue{
 		text(attrHandler, r.Handler),
 		number(attrAttempt, r.Attempt),
-		text(attrOrder, dynamo.Text(r.Keys, "orderId")),
-		number(attrTransition, dynamo.Number(r.New, "transitionId")),
+		text(attrOrder, string(order)),
+		number(attrTransition, m.TransitionOf(r.New)),
 		text(attrMessaging, valueMessaging),
 		text(attrOperation, valueProcessing),
 		text(attrPartition, r.ShardID),
@@ -86,11 +87,11 @@ func recordAttributes(r streams.Record) []attribute.KeyValue {
 
 // traceBatch makes one span for a batch. The span begins a trace, because the records belong to
 // different traces.
-func (t *Tracing) traceBatch(handler string, next streams.BatchFunc) streams.BatchFunc {
+func (t *Tracing) traceBatch(handler string, next streams.BatchFunc, m transitions.Mapping) streams.BatchFunc {
 	return func(ctx context.Context, records []streams.Record) []error {
 		var links []trace.Link
 		for _, r := range records {
-			if cause, _, moved := transitions.Traces(r.Old, r.New); moved {
+			if cause, _, moved := m.Traces(r.Old, r.New); moved {
 				links = append(links, linkTo(linkChange, parseTrace(cause))...)
 			}
 		}

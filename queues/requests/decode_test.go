@@ -89,7 +89,7 @@ func TestDecodeNamesWhatIsMalformed(t *testing.T) {
 		`{"orderId":"o-1","event":"ship","transitionId":1.5}`:                     "/transitionId has the wrong type",
 		`{"orderId":"o-1","event":"ship","values":{"secret":1.5}}`:                "whole numbers",
 		`{"orderId":"o-1","event":"ship","values":{"secret":{}}}`:                 "whole numbers",
-		`{"orderId":"a/b","event":"ship"}`:                                        "orderId",
+		`{"orderId":"a\nb","event":"ship"}`:                                       "orderId",
 		`{"orderId":"o-1","event":"ship","requestId":"payment/paid"}`:             "requestId: must not be one of those that executions use",
 		`{"orderId":"o-1"}`:                                                       "event is empty",
 		`{"orderId":"o-1","event":"ship","transitionId":1,"ifMatch":1}`:           "ifMatch",

@@ -18,7 +18,7 @@ func Example() {
 	ctx := context.Background()
 
 	cfg, closeAll := embeddedtest.OpenExample(
-		transitions.OrdersTable("orders"), transitions.JournalTable("journal"), transitions.RequestsTable("requests"))
+		transitions.Mapping{}.OrdersTable("orders"), transitions.JournalTable("journal"), transitions.RequestsTable("requests"))
 	defer closeAll()
 
 	orders, err := transitions.New(transitions.Config{

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"ratchet/internal/ids"
 	"ratchet/transitions"
 )
 
@@ -34,7 +35,7 @@ func Input(queueURL string, r transitions.Request) (*sqs.SendMessageInput, error
 
 	in := &sqs.SendMessageInput{QueueUrl: &queueURL, MessageBody: aws.String(string(text))}
 	if strings.HasSuffix(queueURL, ".fifo") {
-		in.MessageGroupId = aws.String(string(r.OrderID))
+		in.MessageGroupId = aws.String(ids.Group(string(r.OrderID)))
 		in.MessageDeduplicationId = aws.String(deduplicationID(r))
 	}
 
@@ -45,9 +46,10 @@ func Input(queueURL string, r transitions.Request) (*sqs.SendMessageInput, error
 // with the requestId, or with the transitionId and the event. If SQS does not accept that text, the
 // id is a digest of it.
 func deduplicationID(r transitions.Request) string {
-	id := fmt.Sprintf("%s/%s", r.OrderID, r.RequestID)
+	order := ids.Encode(string(r.OrderID))
+	id := fmt.Sprintf("%s/%s", order, r.RequestID)
 	if r.RequestID == "" {
-		id = fmt.Sprintf("%s/#%d/%s", r.OrderID, r.TransitionID, r.Event)
+		id = fmt.Sprintf("%s/#%d/%s", order, r.TransitionID, r.Event)
 	}
 
 	if deduplicationRule().MatchString(id) {

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/notify"
 	"ratchet/notify/destination"
 	"ratchet/once"
@@ -40,7 +41,7 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 		seen := map[string]bool{} // whether the effect is completed
 
 		err := e.readClaims(func(key string, status once.Status) {
-			if strings.HasPrefix(key, string(id)+"/") {
+			if strings.HasPrefix(key, ids.Encode(string(id))+"/") {
 				seen[effectOf(key)] = status == once.StatusCompleted
 			}
 		})
@@ -90,7 +91,7 @@ func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 	}
 
 	// The test may have other orders.
-	maps.DeleteFunc(sent, func(key string, _ int) bool { return !strings.HasPrefix(key, string(id)+"/") })
+	maps.DeleteFunc(sent, func(key string, _ int) bool { return !strings.HasPrefix(key, ids.Encode(string(id))+"/") })
 
 	err = e.readBookings(func(key, order string) {
 		if order == string(id) {
@@ -176,7 +177,7 @@ func (e *Env) checkNothingTwice() {
 		// A shipment without an order was canceled before it was booked.
 		if order != "" && strings.HasSuffix(key, "/"+reactions.ShippingHandler) {
 			// The key begins with orderId/incarnation, and each life of an order has a booking of its own.
-			life, _, _ := strings.Cut(strings.TrimPrefix(key, order+"/"), "/")
+			life, _, _ := strings.Cut(strings.TrimPrefix(key, ids.Encode(order)+"/"), "/")
 			booked[order+"/"+life]++
 		}
 	})

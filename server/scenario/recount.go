@@ -14,12 +14,15 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/internal/plural"
 	"ratchet/notify"
 	"ratchet/notify/destination"
+	"ratchet/operate/executions"
 	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/shipping"
+	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
@@ -213,11 +216,11 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 		// The rules are written out and not taken from package reactions, so that the recount does not
 		// repeat a mistake of that package.
 		if to == string(workflow.PaymentReceived) && from == string(workflow.Pending) {
-			wanted[fmt.Sprintf("%s/%s/%d/shipping", id, dynamo.Text(order, "incarnation"), n)] = true
+			wanted[fmt.Sprintf("%s/%s/%d/shipping", ids.Encode(id), dynamo.Text(order, "incarnation"), n)] = true
 		}
 
 		if to != from && slices.Contains([]string{"PAYMENT_RECEIVED", "PAYMENT_FAILED", "SHIPPED", "DELIVERED", "CANCELLED"}, to) {
-			wanted[fmt.Sprintf("%s/%s/%d/notify", id, dynamo.Text(order, "incarnation"), n)] = true
+			wanted[fmt.Sprintf("%s/%s/%d/notify", ids.Encode(id), dynamo.Text(order, "incarnation"), n)] = true
 		}
 		state, last = to, n
 	}
@@ -245,7 +248,7 @@ func (r *recount) checkEnding(id string, order item) {
 		r.checkReservation(id, dynamo.Text(order, "incarnation"), "RELEASED")
 	}
 
-	if e := r.endings[id]; e != string(sfntypes.ExecutionStatusSucceeded) {
+	if e := r.endings[executions.Name(transitions.OrderID(id))]; e != string(sfntypes.ExecutionStatusSucceeded) {
 		r.wrong(id, fmt.Sprintf("its execution is %q", e))
 	}
 }
@@ -284,7 +287,7 @@ func (r *recount) checkReservation(id, incarnation, want string) {
 // checkEffects compares the effects with the wanted ones.
 func (r *recount) checkEffects(wanted map[string]bool) {
 	for key := range wanted {
-		id, _, _ := strings.Cut(key, "/")
+		id, _, _ := ids.Cut(key)
 		key = r.newest(key)
 		if dynamo.Text(r.effects[key], "status") != "COMPLETED" && !r.sent[key] {
 			r.wrong(id, "effect "+key+" is missing")
@@ -298,20 +301,20 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 
 	for key := range r.effects {
 		// Keys without a slash are no effects: answers of the HTTP API, claims of callers, and locks.
-		if id, _, isEffect := strings.Cut(key, "/"); isEffect && !wanted[shipping.Unnumbered(key)] {
+		if id, _, isEffect := ids.Cut(key); isEffect && !wanted[shipping.Unnumbered(key)] {
 			r.wrong(id, "effect "+key+" belongs to no transition")
 		}
 	}
 
 	for key := range r.sent {
-		id, _, _ := strings.Cut(key, "/")
+		id, _, _ := ids.Cut(key)
 		if r.Notices++; !wanted[key] {
 			r.wrong(id, "notification "+key+" belongs to no transition")
 		}
 	}
 
 	for key, row := range r.shipped {
-		id, _, _ := strings.Cut(key, "/")
+		id, _, _ := ids.Cut(key)
 
 		if dynamo.Text(row, "orderId") == "" {
 			continue // the shipment was canceled before it was booked

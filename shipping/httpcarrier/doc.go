@@ -9,7 +9,9 @@
 //	POST /shipments/{id}/cancel  cancel unless it has left, and close the id
 //	GET  /shipments/{id}         ask: the carrier is a shipping.Asker
 //
-// The id is the effect key, orderId/incarnation/transitionId/shipping, with "~" instead of "/". Each call has
+// The id is the effect key, orderId/incarnation/transitionId/shipping, with "~" instead of "/". An order's id
+// with other characters than A-Z a-z 0-9 _ . : - has "%XX" for each of their bytes, which the path encodes once
+// more; the body has the id as it is. Each call has
 // a bearer token, if one is configured, and the effect key as Idempotency-Key. A repeat has the
 // same id. The carrier must act once per id.
 //

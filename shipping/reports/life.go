@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ratchet/internal/ids"
 	"ratchet/shipping"
 	"ratchet/transitions"
 )
@@ -17,7 +18,7 @@ const parcelsEffect = "parcels"
 // keyOf returns the parts of the effect key that the report names as its shipment,
 // orderId/incarnation/transitionId/effect. It reports false if the key is not of the report's order.
 func keyOf(r shipping.Report) (life transitions.Incarnation, transition, effect string, ofOrder bool) {
-	rest, ofOrder := strings.CutPrefix(r.Shipment, r.OrderID+"/")
+	rest, ofOrder := strings.CutPrefix(r.Shipment, ids.Encode(r.OrderID)+"/")
 	first, rest, _ := strings.Cut(rest, "/")
 	transition, effect, _ = strings.Cut(rest, "/")
 
@@ -60,5 +61,5 @@ func isSameLife(read, order *transitions.Order) bool {
 // parcelsShipment is the shipment in a report of ApplyParcels. It names the life, so that a report which
 // waits does not move the order's next life.
 func parcelsShipment(order *transitions.Order) string {
-	return fmt.Sprintf("%s/%s/0/%s", order.ID, order.Incarnation, parcelsEffect)
+	return fmt.Sprintf("%s/%s/0/%s", ids.Encode(string(order.ID)), order.Incarnation, parcelsEffect)
 }

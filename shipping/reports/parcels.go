@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/shipping"
 	"ratchet/transitions"
 )
@@ -167,7 +168,7 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 		return nil
 	}
 
-	r := shipping.Report{ID: "parcels/" + order.LifeID() + "/" + string(m), Shipment: parcelsShipment(order), OrderID: string(id), Milestone: m}
+	r := shipping.Report{ID: parcelsReport(order, m), Shipment: parcelsShipment(order), OrderID: string(id), Milestone: m}
 	// A person may have closed this return, like a report of the carrier.
 	if done, err := d.isDone(ctx, r); err != nil || done {
 		return err
@@ -179,6 +180,11 @@ func (d *Receiver) ApplyParcels(ctx context.Context, id transitions.OrderID) err
 	}
 
 	return d.wait(ctx, r, finding{Attention, rule.reason, rule.command})
+}
+
+// parcelsReport is the id of a report that ApplyParcels makes.
+func parcelsReport(order *transitions.Order, m shipping.Milestone) string {
+	return ids.Fit("parcels/"+ids.Encode(order.LifeID())+"/"+string(m), shipping.MaxReportID)
 }
 
 // notes are the names of an order's parcels that were delivered, and of the parcels that have come

@@ -64,7 +64,7 @@ func newOffice(t *testing.T, known map[string]shipping.Shipment, changes ...func
 	o := &office{t: t, known: known, wire: embeddedtest.Intercept(&cfg)}
 	db := dynamodb.NewFromConfig(cfg)
 	o.db = db
-	embeddedtest.Create(t, db, transitions.OrdersTable("orders"), transitions.JournalTable("events"), once.TableInput("once"), reports.Table("reports"))
+	embeddedtest.Create(t, db, transitions.Mapping{}.OrdersTable("orders"), transitions.JournalTable("events"), once.TableInput("once"), reports.Table("reports"))
 
 	var err error
 	if o.orders, err = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}); err != nil {

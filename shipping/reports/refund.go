@@ -45,7 +45,7 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 	switch {
 	case errors.Is(err, payments.ErrUnknownPayment):
 		return attention("parcel %s came back, and the order was paid elsewhere: give its money back there", r.Parcel).
-			with("ratchet orders get %s", order.ID), nil
+			with("ratchet orders get %s", order.ID.Arg()), nil
 	case err != nil:
 		return ruling{}, err
 	case p.Canceled:
@@ -53,7 +53,7 @@ func (d *Receiver) refundParcel(ctx context.Context, order *transitions.Order, r
 	}
 
 	if err := order.Readable("total", "items"); err != nil {
-		return attention("parcel %s came back, and nothing is given back: %v", r.Parcel, err).with("ratchet orders get %s", order.ID), nil
+		return attention("parcel %s came back, and nothing is given back: %v", r.Parcel, err).with("ratchet orders get %s", order.ID.Arg()), nil
 	}
 
 	request, rule, err := d.planRefund(ctx, order, p, r)

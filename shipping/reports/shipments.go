@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/once/txn"
 	"ratchet/shipping"
 	"ratchet/transitions"
@@ -30,7 +30,7 @@ func (d *Receiver) Newest(ctx context.Context, key string) (int, error) {
 // conditional on the order's state: once the order has left it, nothing is booked again, and a caller who reads
 // the number afterwards finds every shipment. It returns ErrNoShipment if the order is not to be shipped.
 func (d *Receiver) Advance(ctx context.Context, key string, number int) error {
-	id, _, _ := strings.Cut(key, "/")
+	id, _, _ := ids.Cut(key)
 
 	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(id))
 	switch {
@@ -78,7 +78,7 @@ func (d *Receiver) Advance(ctx context.Context, key string, number int) error {
 // partition of the order's parcels.
 func numberKey(key string) dynamo.Item {
 	r := shipping.Report{Shipment: key}
-	r.OrderID, _, _ = strings.Cut(key, "/")
+	r.OrderID, _, _ = ids.Cut(key)
 	life, transition, _, _ := keyOf(r)
 
 	return rowKey(parcelsPartition(transitions.OrderID(r.OrderID)), string(life)+"/shipments/"+transition)
@@ -129,19 +129,19 @@ func (d *Receiver) carrierCanceled(ctx context.Context, order *transitions.Order
 	rule := ruling{answer: shipping.Retry, reason: fmt.Sprintf("the carrier has canceled the shipment, and the order is %s: ", order.State)}
 	or := ""
 	if stop := def.Shipping().Stop; stop != "" {
-		or = fmt.Sprintf(", or end the order (ratchet orders apply %s %s)", order.ID, stop)
+		or = fmt.Sprintf(", or end the order (ratchet orders apply %s %s)", order.ID.Arg(), stop)
 	}
 
 	switch {
 	case def.AwaitsShipment(order.State):
 		rule.reason += "book another one" + or
-		rule.command = fmt.Sprintf("ratchet shipments book-again %s --reason TEXT", order.ID)
+		rule.command = fmt.Sprintf("ratchet shipments book-again %s --reason TEXT", order.ID.Arg())
 	case def.HoldsShipment(order.State):
 		rule.reason += "release it and book another shipment" + or
-		rule.command = fmt.Sprintf("ratchet orders apply %s %s", order.ID, def.ReleasedBy(order.State))
+		rule.command = fmt.Sprintf("ratchet orders apply %s %s", order.ID.Arg(), def.ReleasedBy(order.State))
 	case slices.Contains(def.Gone(), order.State):
 		rule.reason += "find out what the customer gets"
-		rule.command = "ratchet orders explain " + string(order.ID)
+		rule.command = "ratchet orders explain " + order.ID.Arg()
 	default:
 		return accepted, nil
 	}

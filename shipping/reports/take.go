@@ -198,7 +198,7 @@ func (d *Receiver) refusal(result transitions.Result, m move) ruling {
 	s := d.definition().Shipping()
 	if len(s.Returned) > 0 && m.event == s.Returned[0] && s.Delivered != "" && slices.Contains(d.definition().Gone(), result.Order.State) && rule.answer == shipping.Retry {
 		rule.reason = fmt.Sprintf("the order came back without a delivery, and its definition has no return from %s: apply %s, and the return follows", result.Order.State, s.Delivered)
-		rule.command = fmt.Sprintf("ratchet orders apply %s %s", result.Order.ID, s.Delivered)
+		rule.command = fmt.Sprintf("ratchet orders apply %s %s", result.Order.ID.Arg(), s.Delivered)
 	}
 
 	return rule

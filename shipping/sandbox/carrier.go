@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/shipping"
 )
 
@@ -297,4 +298,9 @@ func (c *Carrier) shipment(ctx context.Context, key string) (dynamo.Item, error)
 	return out.Item, nil
 }
 
-func trackingNumber(key string) string { return "trk-" + strings.ReplaceAll(key, "/", "-") }
+func trackingNumber(key string) string {
+	return ids.Fit("trk-"+strings.ReplaceAll(key, "/", "-"), maxTracking)
+}
+
+// maxTracking is how many bytes the tracking number of a report may have.
+const maxTracking = 200

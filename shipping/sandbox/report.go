@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/shipping"
 )
 
@@ -52,7 +53,7 @@ func dueTime(item dynamo.Item) time.Time {
 }
 
 func reportID(key string, m shipping.Milestone) string {
-	return reportPrefix + key + "/" + string(m)
+	return ids.Fit(reportPrefix+key+"/"+string(m), shipping.MaxReportID)
 }
 
 // Run delivers the reports that are due until ctx ends, and returns nil then. Failures are

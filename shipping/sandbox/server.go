@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ratchet/internal/ids"
 	"ratchet/notify/webhooks"
 	"ratchet/shipping"
 )
@@ -57,7 +58,7 @@ func (c *Carrier) serveBook(w http.ResponseWriter, r *http.Request) {
 	case err != nil || in.OrderID == "":
 		refuse(w, http.StatusUnprocessableEntity, "invalid_request", "the body must be {\"orderId\": TEXT}")
 		return
-	case !strings.HasPrefix(key, in.OrderID+"/"):
+	case !strings.HasPrefix(key, ids.Encode(in.OrderID)+"/"):
 		refuse(w, http.StatusUnprocessableEntity, "invalid_request", "the id must be ORDER~TRANSITION~shipping")
 		return
 	}

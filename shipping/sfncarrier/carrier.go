@@ -28,6 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/internal/executionname"
+	"ratchet/internal/ids"
 	"ratchet/shipping"
 )
 
@@ -126,7 +127,7 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 func (c *Carrier) cancel(ctx context.Context, key string) (left bool, err error) {
 	err = c.stop(ctx, key)
 	if isUnknown(err) {
-		order, _, _ := strings.Cut(key, "/")
+		order, _, _ := ids.Cut(key)
 
 		// This start or a booking at the same moment gets the name. The stop below ends either execution.
 		err = c.start(ctx, input{Shipment: key, OrderID: order, Canceled: true})

@@ -5,7 +5,7 @@ import (
 	"ratchet/transitions"
 )
 
-// decoded has the results of transitions.FromRecord for a record. All handlers of the record share
+// decoded has the results of transitions.Mapping.FromRecord for a record. All handlers of the record share
 // it and must not modify it.
 type decoded struct {
 	change transitions.Change
@@ -16,11 +16,11 @@ type decoded struct {
 // decodedKey is the key of the decoded change in a record's memo.
 type decodedKey struct{}
 
-// decode decodes the record, once for all handlers.
-func decode(record streams.Record) *decoded {
+// decode decodes the record, once for all handlers. m says how orders stand in their table.
+func decode(m transitions.Mapping, record streams.Record) *decoded {
 	d, _ := record.Memo(decodedKey{}, func() any {
 		d := &decoded{}
-		d.change, d.grew, d.err = transitions.FromRecord(record.Old, record.New)
+		d.change, d.grew, d.err = m.FromRecord(record.Old, record.New)
 
 		return d
 	}).(*decoded)

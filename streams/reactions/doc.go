@@ -5,7 +5,7 @@
 // # Model
 //
 // [Reactions.Handlers] are handlers for the streams poller. Each decodes a record with
-// transitions.FromRecord, which uses the two images and their transitionId, not the event name. An
+// transitions.Mapping.FromRecord, which uses the two images and their transitionId, not the event name. An
 // effect has the key orderId/incarnation/transitionId/handler, with /group-NAME behind it if the poller has a
 // group. Only refund and parcels move an order. The result of every other reaction comes back as a
 // request from outside: the carrier, for example, reports that an order was shipped.

@@ -10,7 +10,6 @@ import (
 
 	"ratchet/activities"
 	"ratchet/activities/tasktoken"
-	"ratchet/internal/dynamo"
 	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/once/inventory"
@@ -250,7 +249,9 @@ func (r *Reactions) GeneralHandlers() []streams.Handler {
 
 // transitionID returns the transitionId of the order after the change: the number of the version,
 // see streams.Handler.Version.
-func transitionID(record streams.Record) int64 { return dynamo.Number(record.New, "transitionId") }
+func (r *Reactions) transitionID(record streams.Record) int64 {
+	return int64(r.cfg.Orders.Mapping().TransitionOf(record.New))
+}
 
 // handler returns a handler that calls react for the changes that the filter selects.
 func (r *Reactions) handler(name string, filter func(transitions.Change) bool, react func(context.Context, change) error) streams.Handler {
@@ -258,11 +259,11 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 
 	return streams.Handler{
 		Name:    name,
-		Version: transitionID,
+		Version: r.transitionID,
 		Filter: func(record streams.Record) bool {
 			// A record that cannot be decoded passes the filter, so that the handler makes a dead
 			// letter of it.
-			d := decode(record)
+			d := decode(r.cfg.Orders.Mapping(), record)
 			return d.err != nil || selects(d)
 		},
 		Handle: r.handle(name, selects, react),
@@ -273,7 +274,7 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 // change is checked again, because a redriven record does not pass the filter.
 func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(context.Context, change) error) streams.HandlerFunc {
 	return func(ctx context.Context, record streams.Record) error {
-		d := decode(record)
+		d := decode(r.cfg.Orders.Mapping(), record)
 		switch {
 		case d.err != nil:
 			return streams.Permanent(d.err) // a retry reads the same images

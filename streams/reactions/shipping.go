@@ -140,7 +140,7 @@ func (r *Reactions) canceledByCarrier(ctx context.Context, c change, canceled er
 		return err
 	}
 
-	id := c.New.ID
+	id := c.New.ID.Arg()
 
 	or := ""
 	if stop := r.definition().Shipping().Stop; stop != "" {

@@ -48,7 +48,7 @@ type shipper struct {
 // shipperTables are all tables of shippers.
 func shipperTables() []*dynamodb.CreateTableInput {
 	all := []*dynamodb.CreateTableInput{
-		transitions.OrdersTable(shop.OrdersTable), transitions.JournalTable(shop.JournalTable), once.TableInput(shop.ClaimsTable),
+		transitions.Mapping{}.OrdersTable(shop.OrdersTable), transitions.JournalTable(shop.JournalTable), once.TableInput(shop.ClaimsTable),
 		reports.Table("reports"), sandbox.Table(shop.BankTable),
 	}
 

@@ -61,7 +61,7 @@ func (w *world) placed(id string) transitions.Change {
 	order.Cause.Actor = "ann"
 	shop.Place(w.t, w.setup.orders, order)
 
-	change, _, err := transitions.FromRecord(nil, w.order(id))
+	change, _, err := transitions.Mapping{}.FromRecord(nil, w.order(id))
 	w.must(err)
 
 	return change

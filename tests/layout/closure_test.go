@@ -13,7 +13,7 @@ import (
 func TestImportClosureOfTransitions(t *testing.T) {
 	module := modulePath(t)
 
-	ours := []string{"internal/dynamo", "internal/worker", "once/txn", "transitions", "workflow"}
+	ours := []string{"internal/dynamo", "internal/ids", "internal/worker", "once/txn", "transitions", "workflow"}
 	modules := []string{
 		"github.com/aws/aws-sdk-go-v2",
 		"github.com/aws/smithy-go",

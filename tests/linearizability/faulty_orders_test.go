@@ -111,7 +111,7 @@ func keepJournal(t testing.TB, orders *transitions.Orders, db *dynamodb.Client, 
 
 // record writes the journal's row of a record and notes its id.
 func (j *journal) record(ctx context.Context, orders *transitions.Orders, r streams.Record) error {
-	change, grew, err := transitions.FromRecord(r.Old, r.New)
+	change, grew, err := transitions.Mapping{}.FromRecord(r.Old, r.New)
 	if err != nil || !grew {
 		return err
 	}

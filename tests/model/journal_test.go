@@ -124,7 +124,7 @@ func readStream(p *program) {
 
 // record writes the journal's row of a record.
 func (o *orders) record(p *program, r record) {
-	change, moved, err := transitions.FromRecord(r.old, r.new)
+	change, moved, err := transitions.Mapping{}.FromRecord(r.old, r.new)
 	if err != nil || !moved {
 		if err != nil {
 			p.fail("the record of %s: %v", o.id, err)

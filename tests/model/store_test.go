@@ -56,7 +56,7 @@ func newStore(t *testing.T) *store {
 	engine := embeddedtest.Open(t)
 	s := &store{engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig()), key: actions.NewKey(1)}
 	embeddedtest.Create(t, s.db, once.TableInput(businessTable), actions.TableInput("actions"),
-		transitions.OrdersTable(orderTable), transitions.JournalTable(journalTable), transitions.RequestsTable(requestsTable), sandbox.Table("charges"))
+		transitions.Mapping{}.OrdersTable(orderTable), transitions.JournalTable(journalTable), transitions.RequestsTable(requestsTable), sandbox.Table("charges"))
 
 	return s
 }

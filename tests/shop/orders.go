@@ -60,7 +60,7 @@ func (s *Shop) Item(t testing.TB, id transitions.OrderID) map[string]types.Attri
 
 	out, err := s.DB.GetItem(t.Context(), &dynamodb.GetItemInput{
 		TableName: aws.String(OrdersTable),
-		Key:       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}},
+		Key:       s.Mapping.ItemKey(id),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func (s *Shop) Item(t testing.TB, id transitions.OrderID) map[string]types.Attri
 func Record(t testing.TB, orders *transitions.Orders, old, now map[string]types.AttributeValue) {
 	t.Helper()
 
-	change, grew, err := transitions.FromRecord(old, now)
+	change, grew, err := orders.Mapping().FromRecord(old, now)
 	if err != nil || !grew {
 		t.Fatalf("FromRecord: grew %v, error %v", grew, err)
 	}

@@ -60,6 +60,8 @@ type Shop struct {
 	// DB and SFN are the clients of every part.
 	DB  *dynamodb.Client
 	SFN *sfn.Client
+	// Mapping says how the orders stand in their table. It is set before the first call of Orders.
+	Mapping transitions.Mapping
 	// Wire carries every call of the two clients. A test may interfere with it.
 	Wire *embeddedtest.Transport
 
@@ -94,10 +96,10 @@ func (s *Shop) Tables(inputs ...*dynamodb.CreateTableInput) {
 // Orders opens the orders with their journal, which the stream writes, and the table of requests.
 func (s *Shop) Orders(change ...func(*transitions.Config)) *transitions.Orders {
 	s.t.Helper()
-	s.Tables(transitions.OrdersTable(OrdersTable), transitions.JournalTable(JournalTable), transitions.RequestsTable(RequestsTable))
+	s.Tables(s.Mapping.OrdersTable(OrdersTable), transitions.JournalTable(JournalTable), transitions.RequestsTable(RequestsTable))
 
 	return open(s.t, transitions.New, transitions.Config{
-		DynamoDB: s.DB, Table: OrdersTable, JournalTable: JournalTable, RequestsTable: RequestsTable, Log: embeddedtest.Quiet(),
+		DynamoDB: s.DB, Table: OrdersTable, Mapping: s.Mapping, JournalTable: JournalTable, RequestsTable: RequestsTable, Log: embeddedtest.Quiet(),
 	}, change)
 }
 

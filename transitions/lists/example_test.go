@@ -17,7 +17,7 @@ import (
 func Example() {
 	ctx := context.Background()
 
-	cfg, closeAll := embeddedtest.OpenExample(transitions.OrdersTable("orders"), lists.TableInput("lists"))
+	cfg, closeAll := embeddedtest.OpenExample(transitions.Mapping{}.OrdersTable("orders"), lists.TableInput("lists"))
 	defer closeAll()
 
 	db := dynamodb.NewFromConfig(cfg)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/once/txn"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -235,21 +236,23 @@ func stateList(id transitions.OrderID, s workflow.State) string {
 }
 
 func stateShard(owner string, s workflow.State, shard int) string {
-	return fmt.Sprintf("state/%s/%s/%d", owner, s, shard)
+	return fmt.Sprintf("state/%s/%s/%d", ids.Encode(owner), s, shard)
 }
 
 func timeList(id transitions.OrderID) string { return timeShard(ownerOf(id), shardOf(id)) }
 
-func timeShard(owner string, shard int) string { return fmt.Sprintf("time/%s/%d", owner, shard) }
+func timeShard(owner string, shard int) string {
+	return fmt.Sprintf("time/%s/%d", ids.Encode(owner), shard)
+}
 
 // customerList has no shards: a customer's orders are few.
 func customerList(owner, customer string) string {
-	return fmt.Sprintf("customer/%s/%s", owner, customer)
+	return fmt.Sprintf("customer/%s/%s", ids.Encode(owner), customer)
 }
 
 // referenceList has no shards: one order, or a few, have the same reference.
 func referenceList(owner, reference string) string {
-	return fmt.Sprintf("reference/%s/%s", owner, reference)
+	return fmt.Sprintf("reference/%s/%s", ids.Encode(owner), reference)
 }
 
 // placeAt sorts by time, and by id within a millisecond.

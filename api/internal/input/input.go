@@ -7,17 +7,18 @@ import (
 	"strconv"
 )
 
-// Order is the path parameter of an order. An id must not consist of dots alone, because
-// clients remove such path segments, and must not contain a colon, which separates a
-// tenant's name from its ids in stored ids.
+// Order is the path parameter of an order, percent-encoded where a path needs it. An id must not consist of
+// dots alone, because clients remove such path segments, and must not contain a colon, which separates a
+// tenant's name from its ids in stored ids. A tenant's name of 20 characters, the colon and an id of 235
+// bytes fit into the 256 bytes of an order's id.
 type Order struct {
-	OrderID string `path:"orderId" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"o-1"`
+	OrderID string `path:"orderId" minLength:"1" maxLength:"235" pattern:"^[^:\\x00-\\x1f\\x7f-\\x9f]*[^:.\\x00-\\x1f\\x7f-\\x9f][^:\\x00-\\x1f\\x7f-\\x9f]*$" doc:"Up to 235 bytes of UTF-8 without control characters and colons, percent-encoded." example:"o-1"`
 }
 
 // Reservation is the path parameter of a reservation of stock: a name that the caller has chosen, or
 // the name of an order's life, which is the order's id, a dot and an incarnation of 13 characters.
 type Reservation struct {
-	OrderID string `path:"orderId" minLength:"1" maxLength:"110" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"o-1"`
+	OrderID string `path:"orderId" minLength:"1" maxLength:"249" pattern:"^[^:\\x00-\\x1f\\x7f-\\x9f]*[^:.\\x00-\\x1f\\x7f-\\x9f][^:\\x00-\\x1f\\x7f-\\x9f]*$" example:"o-1"`
 }
 
 // Item is the path parameter of a SKU.

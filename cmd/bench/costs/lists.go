@@ -20,7 +20,7 @@ const listedOrders = 500
 
 // measureLists measures the cost of the lists of orders, in addition to the transitions themselves.
 func measureLists(ctx context.Context) (t Table, err error) {
-	l, err := openEngine(ctx, transitions.OrdersTable("orders"), lists.TableInput("lists"))
+	l, err := openEngine(ctx, transitions.Mapping{}.OrdersTable("orders"), lists.TableInput("lists"))
 	if err != nil {
 		return Table{}, err
 	}

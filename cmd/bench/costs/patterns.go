@@ -35,7 +35,7 @@ type rival struct {
 // measurePatterns measures every rival twice: the first request, and the same request again.
 func measurePatterns(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"pattern", "first run: read", "write", "repeated: read", "write"}}
-	l, err := openEngine(ctx, transitions.OrdersTable(ordersTable), dynamo.Table(plainTable, dynamo.TextKey("orderId")), once.TableInput(onceTable))
+	l, err := openEngine(ctx, transitions.Mapping{}.OrdersTable(ordersTable), dynamo.Table(plainTable, dynamo.TextKey("orderId")), once.TableInput(onceTable))
 	if err != nil {
 		return t, err
 	}

@@ -29,7 +29,7 @@ type orderMeter struct {
 }
 
 func openOrders(ctx context.Context, mode transitions.JournalMode) (*orderMeter, error) {
-	l, err := openEngine(ctx, transitions.OrdersTable(ordersTable), transitions.JournalTable(journalTable), transitions.RequestsTable(requestsTable))
+	l, err := openEngine(ctx, transitions.Mapping{}.OrdersTable(ordersTable), transitions.JournalTable(journalTable), transitions.RequestsTable(requestsTable))
 	if err != nil {
 		return nil, err
 	}
