@@ -97,6 +97,17 @@ func (s *service) accountRoutes(h huma.API) {
 	}
 	register(s, h, hold, s.holdMoney)
 	register(s, h, route{
+		id:          "list-holds",
+		method:      http.MethodGet,
+		path:        "/v1/accounts/{accountId}/holds",
+		tag:         "accounts",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "List the holds of an account, by id",
+		description: "Holds that have ended are among them.",
+	}, s.listHolds)
+	register(s, h, route{
 		id:      "get-hold",
 		method:  http.MethodGet,
 		path:    hold.path,
@@ -338,6 +349,46 @@ func (t tenant) showHold(h ledger.Hold) hold {
 		ExpiresAt: optionalTime(h.ExpiresAt),
 		CreatedAt: h.CreatedAt,
 	}
+}
+
+type listHoldsInput struct {
+	input.StoredAccount
+	input.Page
+}
+
+type listHoldsOutput struct {
+	Body struct {
+		Holds []hold `json:"holds"`
+		Next  string `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+func (s *service) listHolds(ctx context.Context, c caller, in *listHoldsInput) (*listHoldsOutput, error) {
+	binding := []string{"holds", string(c.tenant), in.AccountID}
+
+	position, p := s.cursors.open(in.Cursor, binding...)
+	if p != nil {
+		return nil, p
+	}
+
+	// An account that does not exist is a 404. One without holds has an empty list.
+	if _, err := s.getAccount(ctx, c, &in.StoredAccount); err != nil {
+		return nil, err
+	}
+
+	found, next, err := s.cfg.Ledger.Holds(ctx, c.tenant.storedID(in.AccountID), position, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &listHoldsOutput{}
+	out.Body.Holds, out.Body.Next = make([]hold, len(found)), s.cursors.seal(next, binding...)
+
+	for i, h := range found {
+		out.Body.Holds[i] = c.tenant.showHold(h)
+	}
+
+	return out, nil
 }
 
 func (s *service) holdMoney(ctx context.Context, c caller, in *holdMoneyInput) (*holdOutput, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/time/rate"
 
 	"ratchet/embedded/door"
 	"ratchet/once"
@@ -34,6 +35,7 @@ type service struct {
 	// claims and answerClaims are made with the first request that needs them: the document needs none.
 	claims, answerClaims func() (*once.Claims, error)
 	watches              *watchRegistry
+	executionCalls       *rate.Limiter
 
 	auditBroken atomic.Bool
 }
@@ -92,7 +94,9 @@ func newService(cfg Config) (*service, error) {
 		cursors:     cursors,
 		answers:     newAnswerStore(cfg),
 		watches:     newWatchRegistry(cfg),
-		store:       &storeCheck{ask: cfg.Ready},
+
+		executionCalls: newExecutionCalls(),
+		store:          &storeCheck{ask: cfg.Ready},
 
 		claims:       sync.OnceValues(func() (*once.Claims, error) { return newClaims(cfg) }),
 		answerClaims: sync.OnceValues(func() (*once.Claims, error) { return newAnswerClaims(cfg) }),

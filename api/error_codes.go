@@ -48,7 +48,7 @@ var errorCodes = []ErrorCode{
 	{404, "parked_task_not_found", "No execution waits there. `ratchet tasks list ORDER` shows the tasks that wait."},
 	{404, "handler_not_found", "/v1/stream lists the handlers."},
 	{404, "dead_letter_not_found", "It was redriven, discarded or has expired. List the dead letters again."},
-	{404, "execution_not_found", "The server was built without this part."},
+	{404, "execution_not_found", "Step Functions has no such execution, or has forgotten it 90 days after its end. Ids belong to the tenant of the credential."},
 	{404, "shipment_not_found", "The server was built without this part."},
 	{404, "report_not_found", "It was applied or has expired. List the carrier's reports again."},
 	{404, "stream_not_found", "The table of orders has no stream. `ratchet doctor` says how to enable it."},

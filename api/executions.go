@@ -28,8 +28,11 @@ func (s *service) executionRoutes(h huma.API) {
 // executionShown is an execution without its input, which has the content of the order.
 type executionShown struct {
 	Name          string     `json:"name"`
+	OrderID       string     `json:"orderId,omitempty" doc:"The order in its input. Absent if the input names none."`
+	Number        int        `json:"number,omitempty" doc:"Its place among the executions of the order: 1 for the first, more for successors. Absent if it is not known."`
 	Status        string     `json:"status" doc:"RUNNING, SUCCEEDED, FAILED, TIMED_OUT or ABORTED."`
 	Error         string     `json:"error,omitempty" personal:"code"`
+	Cause         string     `json:"cause,omitempty" personal:"text" doc:"Why it failed."`
 	StartedAt     time.Time  `json:"startedAt"`
 	StoppedAt     *time.Time `json:"stoppedAt,omitempty"`
 	Redrives      int        `json:"redrives,omitempty"`
@@ -37,7 +40,12 @@ type executionShown struct {
 }
 
 func (t tenant) showExecution(x executions.Execution) executionShown {
-	return executionShown{x.Name, string(x.Status), x.Error, x.StartedAt, optionalTime(x.StoppedAt), x.Redrives, t.ownWords(x.NotRedrivable)}
+	order, _ := t.ownID(string(x.OrderID()))
+
+	return executionShown{
+		Name: x.Name, OrderID: order, Number: x.Number, Status: string(x.Status), Error: x.Error, Cause: t.ownWords(x.Cause),
+		StartedAt: x.StartedAt, StoppedAt: optionalTime(x.StoppedAt), Redrives: x.Redrives, NotRedrivable: t.ownWords(x.NotRedrivable),
+	}
 }
 
 // unplaced is an execution whose order was never placed.

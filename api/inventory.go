@@ -25,6 +25,16 @@ func (s *service) inventoryRoutes(h huma.API) {
 		summary: "Read the stock of a SKU",
 	}, s.getStock)
 	register(s, h, route{
+		id:          "list-stock",
+		method:      http.MethodGet,
+		path:        "/v1/inventory",
+		tag:         "inventory",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		summary:     "List the stock of all SKUs, page by page",
+		description: "The order of the list is not specified. A page examines at most 1,000 items of the table, in which reservations are, too: it may be shorter than the limit, even empty, and have a next one.",
+	}, s.listStock)
+	register(s, h, route{
 		// A second write of the same level would undo the reservations since the first one.
 		id:          "set-stock",
 		method:      http.MethodPut,
@@ -106,6 +116,39 @@ func (s *service) getStock(ctx context.Context, c caller, in *input.Item) (*leve
 	}
 
 	return &levelOutput{Body: level{in.SKU, l.Available, l.Reserved, l.Committed}}, nil
+}
+
+type listStockOutput struct {
+	Body struct {
+		Levels []level `json:"levels"`
+		Next   string  `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+// listStock reads one page of the table, in which all tenants have their SKUs.
+func (s *service) listStock(ctx context.Context, c caller, in *input.Page) (*listStockOutput, error) {
+	binding := []string{"stock", string(c.tenant)}
+
+	position, p := s.cursors.open(in.Cursor, binding...)
+	if p != nil {
+		return nil, p
+	}
+
+	found, next, err := s.cfg.Stock.Levels(ctx, position, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &listStockOutput{}
+	out.Body.Levels, out.Body.Next = []level{}, s.cursors.seal(next, binding...)
+
+	for _, l := range found {
+		if sku, own := c.tenant.ownID(l.SKU); own {
+			out.Body.Levels = append(out.Body.Levels, level{sku, l.Available, l.Reserved, l.Committed})
+		}
+	}
+
+	return out, nil
 }
 
 type setStockInput struct {

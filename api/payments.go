@@ -10,6 +10,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
 	"ratchet/payments"
+	"ratchet/workflow"
 )
 
 func (s *service) paymentRoutes(h huma.API) {
@@ -270,16 +271,27 @@ type listPaymentsOutput struct {
 	}
 }
 
-func (s *service) listPayments(ctx context.Context, c caller, in *input.Page) (*listPaymentsOutput, error) {
+type listPaymentsInput struct {
+	State string `query:"state" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" doc:"Only payments in this state." example:"CAPTURED"`
+	input.Page
+}
+
+func (s *service) listPayments(ctx context.Context, c caller, in *listPaymentsInput) (*listPaymentsOutput, error) {
+	if in.State != "" && !workflow.Payment().HasState(workflow.State(in.State)) {
+		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "A parameter breaks a rule.").
+			withField("query", "state", "one of a payment's states")
+	}
+
 	out := &listPaymentsOutput{}
 	var err error
-	out.Body.Payments, out.Body.Next, err = listPage(s, *in, []string{"payments", string(c.tenant)},
+	out.Body.Payments, out.Body.Next, err = listPage(s, in.Page, []string{"payments", string(c.tenant), in.State},
 		func(after string, n int) ([]payments.Payment, string, error) {
+			// Not with the state: List would look for a whole page of them, however many payments that takes.
 			return s.cfg.Payments.List(ctx, "", after, n)
 		},
 		func(p payments.Payment) (payment, bool, error) {
 			_, own := c.tenant.ownID(p.ID)
-			return c.tenant.showPayment(p), own, nil
+			return c.tenant.showPayment(p), own && (in.State == "" || in.State == string(p.State)), nil
 		})
 
 	return out, err

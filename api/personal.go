@@ -67,8 +67,10 @@ func (c caller) maskValue(v reflect.Value) {
 		}
 
 		for i := range v.NumField() {
-			switch field, rule := v.Field(i), v.Type().Field(i).Tag.Get("personal"); {
-			case !field.CanSet() || field.IsZero():
+			member := v.Type().Field(i)
+
+			switch field, rule := v.Field(i), member.Tag.Get("personal"); {
+			case !member.IsExported() && !member.Anonymous, field.IsZero():
 			case rule != "":
 				c.maskMember(field, rule)
 			default:

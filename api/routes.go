@@ -30,6 +30,7 @@ func (s *service) routes(h huma.API) {
 	s.paymentRoutes(h)
 	s.parkedRoutes(h)
 	s.executionRoutes(h)
+	s.executionReadRoutes(h)
 	s.shipmentRoutes(h)
 	s.streamRoutes(h)
 	s.replayRoutes(h)

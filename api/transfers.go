@@ -42,6 +42,16 @@ func (s *service) transferRoutes(h huma.API) {
 		errors:  []int{http.StatusNotFound},
 		summary: "Read a transfer",
 	}, s.getTransfer)
+	register(s, h, route{
+		id:          "list-transfers",
+		method:      http.MethodGet,
+		path:        "/v1/transfers",
+		tag:         "transfers",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		summary:     "List transfers, page by page",
+		description: "The order of the list is not specified. A page may be shorter than the limit, even empty, and have a next one. The statement of an account is sorted, and costs less.",
+	}, s.listTransfers)
 }
 
 type newLeg struct {
@@ -123,6 +133,28 @@ func (s *service) postTransfer(ctx context.Context, c caller, in *postTransferIn
 	}
 
 	return out, nil
+}
+
+type listTransfersOutput struct {
+	Body struct {
+		Transfers []transfer `json:"transfers"`
+		Next      string     `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+func (s *service) listTransfers(ctx context.Context, c caller, in *input.Page) (*listTransfersOutput, error) {
+	out := &listTransfersOutput{}
+	var err error
+	out.Body.Transfers, out.Body.Next, err = listPage(s, *in, []string{"transfers", string(c.tenant)},
+		func(after string, n int) ([]ledger.Posted, string, error) {
+			return s.cfg.Ledger.Transfers(ctx, after, n)
+		},
+		func(p ledger.Posted) (transfer, bool, error) {
+			_, own := c.tenant.ownID(p.ID)
+			return c.tenant.showTransfer(p), own, nil
+		})
+
+	return out, err
 }
 
 func (s *service) getTransfer(ctx context.Context, c caller, in *input.StoredTransfer) (*transferOutput, error) {

@@ -131,7 +131,7 @@ func (b *Backend) DueBefore(ctx context.Context, id transitions.OrderID, event w
 
 // executionMoments returns when the executions of the order's life were started and redriven, and how they ended.
 func (b *Backend) executionMoments(ctx context.Context, id transitions.OrderID) (moments []inspect.Moment, err error) {
-	chain, err := b.Executions.Chain(ctx, id)
+	chain, err := b.Executions.OfLife(ctx, id)
 	for i, x := range chain {
 		moments = append(moments, momentsOf(id, x, i == len(chain)-1)...)
 	}

@@ -1,15 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/spf13/cobra"
 
+	"ratchet/operate/executions"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -29,32 +28,29 @@ func executionsDescribe(s *settings) *cobra.Command {
 					return fmt.Errorf("execution of order %s: %w", args[0], errNotFound)
 				}
 
-				arn := current.ARN
-
-				e, err := b.SFN.DescribeExecution(c.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
-				if err != nil {
-					return fmt.Errorf("describe execution: %w", err)
-				}
-
-				var events []types.HistoryEvent
-				pages := sfn.NewGetExecutionHistoryPaginator(b.SFN, &sfn.GetExecutionHistoryInput{ExecutionArn: &arn})
-				for pages.HasMorePages() {
-					page, err := pages.NextPage(c.Context())
+				var events []executions.Event
+				for page := (executions.HistoryPage{Limit: 1000}); ; {
+					found, next, err := b.Executions.History(c.Context(), current.ARN, page)
 					if err != nil {
-						return fmt.Errorf("execution history: %w", err)
+						return err
 					}
-					events = append(events, page.Events...)
+					events = append(events, found...)
+
+					if next == "" {
+						break
+					}
+					page.After = next
 				}
 
-				return printExecution(c.OutOrStdout(), s.json, e, events)
+				return printExecution(c.OutOrStdout(), s.json, current, events)
 			})
 		},
 	}
 }
 
-func printExecution(out io.Writer, asJSON bool, e *sfn.DescribeExecutionOutput, events []types.HistoryEvent) error {
+func printExecution(out io.Writer, asJSON bool, x executions.Execution, events []executions.Event) error {
 	if asJSON {
-		// The history's own fields are nested and large; a line shows what a person looks for.
+		// A line shows what a person looks for.
 		type line struct {
 			ID    int64  `json:"id"`
 			Type  string `json:"type"`
@@ -63,51 +59,37 @@ func printExecution(out io.Writer, asJSON bool, e *sfn.DescribeExecutionOutput, 
 		}
 		lines := make([]line, len(events))
 		for i, ev := range events {
-			lines[i] = line{ev.Id, string(ev.Type), stateOf(ev), stamp(*ev.Timestamp)}
+			lines[i] = line{ev.ID, ev.Type, cmp.Or(ev.State, ev.Error), stamp(ev.At)}
 		}
 
 		return printJSON(out, map[string]any{
-			"name":   aws.ToString(e.Name),
-			"status": e.Status,
-			"input":  raw(e.Input),
-			"output": raw(e.Output),
-			"error":  aws.ToString(e.Error),
-			"cause":  aws.ToString(e.Cause),
+			"name":   x.Name,
+			"status": x.Status,
+			"input":  raw(x.Input),
+			"output": raw(x.Output),
+			"error":  x.Error,
+			"cause":  x.Cause,
 			"events": lines,
 		})
 	}
-	fmt.Fprintf(out, "%s  %s\n", aws.ToString(e.Name), e.Status)
+	fmt.Fprintf(out, "%s  %s\n", x.Name, x.Status)
 
-	if e.Error != nil {
-		fmt.Fprintf(out, "error %s: %s\n", aws.ToString(e.Error), aws.ToString(e.Cause))
+	if x.Error != "" {
+		fmt.Fprintf(out, "error %s: %s\n", x.Error, x.Cause)
 	}
 
 	for _, ev := range events {
-		fmt.Fprintf(out, "%4d  %s  %-22s %s\n", ev.Id, ev.Timestamp.Local().Format("15:04:05.000"), ev.Type, stateOf(ev))
+		fmt.Fprintf(out, "%4d  %s  %-22s %s\n", ev.ID, ev.At.Local().Format("15:04:05.000"), ev.Type, cmp.Or(ev.State, ev.Error))
 	}
 
 	return nil
 }
 
 // raw returns the text as JSON, or null if it is not JSON.
-func raw(s *string) json.RawMessage {
+func raw(s string) json.RawMessage {
 	// One text that is no JSON would make the whole line invalid.
-	if s == nil || !json.Valid([]byte(*s)) {
+	if !json.Valid([]byte(s)) {
 		return json.RawMessage("null")
 	}
-	return json.RawMessage(*s)
-}
-
-// stateOf returns the state of a history event, or the error of a failed activity.
-func stateOf(e types.HistoryEvent) string {
-	switch {
-	case e.StateEnteredEventDetails != nil:
-		return aws.ToString(e.StateEnteredEventDetails.Name)
-	case e.StateExitedEventDetails != nil:
-		return aws.ToString(e.StateExitedEventDetails.Name)
-	case e.ActivityFailedEventDetails != nil:
-		return aws.ToString(e.ActivityFailedEventDetails.Error)
-	}
-
-	return ""
+	return json.RawMessage(s)
 }

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/spf13/cobra"
 
+	"ratchet/operate/executions"
 	"ratchet/server"
 )
 
@@ -27,54 +26,39 @@ func executionsList(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			arn, err := b.StateMachineARN(c.Context())
+			page, _, err := b.Executions.List(c.Context(), filter, "", int(*limit))
 			if err != nil {
 				return err
 			}
 
-			out, err := b.SFN.ListExecutions(c.Context(), &sfn.ListExecutionsInput{
-				StateMachineArn: &arn,
-				StatusFilter:    filter,
-				MaxResults:      int32(*limit),
-			})
-			if err != nil {
-				return fmt.Errorf("list executions: %w", err)
-			}
-
-			return printExecutions(c.OutOrStdout(), s.json, out.Executions)
+			return printExecutions(c.OutOrStdout(), s.json, page)
 		})
 	}
 
 	return c
 }
 
-func printExecutions(out io.Writer, asJSON bool, executions []types.ExecutionListItem) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if !asJSON {
-		fmt.Fprintln(w, "EXECUTION\tSTATUS\tSTARTED\tSTOPPED")
-	}
-
-	for _, e := range executions {
-		row := map[string]string{
-			"name":         aws.ToString(e.Name),
-			"status":       string(e.Status),
-			"executionArn": aws.ToString(e.ExecutionArn),
-			"startDate":    stamp(*e.StartDate),
-		}
-		stopped := ""
-		// A running execution has no end.
-		if e.StopDate != nil {
-			stopped = stamp(*e.StopDate)
-			row["stopDate"] = stopped
-		}
-
-		if asJSON {
-			if err := printJSON(out, row); err != nil {
+func printExecutions(out io.Writer, asJSON bool, page []executions.Listed) error {
+	if asJSON {
+		for _, x := range page {
+			if err := printJSON(out, x); err != nil {
 				return err
 			}
-			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", row["name"], row["status"], row["startDate"], stopped)
+
+		return nil
+	}
+
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "EXECUTION\tSTATUS\tSTARTED\tSTOPPED")
+
+	for _, x := range page {
+		stopped := ""
+		// A running execution has no end.
+		if !x.StoppedAt.IsZero() {
+			stopped = stamp(x.StoppedAt)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", x.Name, x.Status, stamp(x.StartedAt), stopped)
 	}
 
 	return w.Flush()

@@ -35,7 +35,9 @@ type Execution struct {
 	// NotRedrivable is why Step Functions refuses a redrive, empty if it allows one.
 	NotRedrivable string `json:"notRedrivable,omitempty"`
 
-	input string
+	// Input and Output contain the content of the order. Output is "" until the execution has succeeded.
+	Input  string `json:"-"`
+	Output string `json:"-"`
 }
 
 // Failed reports whether the execution ended without success.
@@ -110,7 +112,7 @@ func (e Execution) bringsOn(order *transitions.Order) bool {
 	}
 
 	began := order.Incarnation.Began()
-	switch err := json.Unmarshal([]byte(e.input), &input); {
+	switch err := json.Unmarshal([]byte(e.Input), &input); {
 	case err == nil && input.Incarnation != "":
 		return input.Incarnation == order.Incarnation
 	case e.Error == steps.NameOtherLife, !e.StoppedAt.IsZero() && e.StoppedAt.Before(began):
@@ -181,11 +183,12 @@ func (e *Executions) describeNamed(ctx context.Context, machine, name string) (x
 		StartedAt: aws.ToTime(out.StartDate),
 		StoppedAt: aws.ToTime(out.StopDate),
 		Redrives:  int(aws.ToInt32(out.RedriveCount)),
-		input:     aws.ToString(out.Input),
+		Input:     aws.ToString(out.Input),
+		Output:    aws.ToString(out.Output),
 
 		RedrivenAt: aws.ToTime(out.RedriveDate),
 	}
-	if id := x.orderID(); id != "" && Name(id) == name {
+	if id := x.OrderID(); id != "" && Name(id) == name {
 		x.Number = 1
 	}
 

@@ -115,7 +115,7 @@ func (e *Executions) startNext(ctx context.Context, order *transitions.Order, la
 		return Execution{}, err
 	}
 
-	input, err := adoptingInput(order, last.input)
+	input, err := adoptingInput(order, last.Input)
 	if err != nil {
 		return Execution{}, fmt.Errorf("start a successor for order %s: %w", order.ID, err)
 	}

@@ -176,7 +176,7 @@ func (e *Executions) unplaced(ctx context.Context, machine, name string) (p Prob
 		return Problem{}, false, err
 	}
 
-	id := first.orderID()
+	id := first.OrderID()
 	if id == "" {
 		return unplacedProblem(id, first, "its input names no order"), first.Failed(), nil
 	}
@@ -255,13 +255,13 @@ func (e *Executions) existed(ctx context.Context, id transitions.OrderID) (bool,
 	return len(placed) > 0, err
 }
 
-// orderID returns the id of the order in the execution's input, "" if the input has none.
-func (e Execution) orderID() transitions.OrderID {
+// OrderID returns the id of the order in the execution's input, "" if the input has none.
+func (e Execution) OrderID() transitions.OrderID {
 	var input struct {
 		OrderID transitions.OrderID `json:"orderId"`
 	}
 
-	if json.Unmarshal([]byte(e.input), &input) != nil {
+	if json.Unmarshal([]byte(e.Input), &input) != nil {
 		return ""
 	}
 
@@ -302,7 +302,7 @@ func (e *Executions) repairUnplaced(ctx context.Context, name transitions.OrderI
 		return "", Execution{}, err
 	}
 
-	next, err := e.startNumber(ctx, machine, p.OrderID, last.Number+1, x.input)
+	next, err := e.startNumber(ctx, machine, p.OrderID, last.Number+1, x.Input)
 
 	return SuccessorStarted, next, err
 }

@@ -163,7 +163,7 @@ func (e *Executions) findStarted(ctx context.Context, machineARN string, order t
 
 	// The input differs from the request if the order was edited before its execution started. The
 	// order's item has a digest of the content at its placing.
-	if !sameOrder(first.input, input) {
+	if !sameOrder(first.Input, input) {
 		if err := e.checkPlaced(ctx, order); err != nil {
 			return "", fmt.Errorf("start execution %s: %w", first.Name, err)
 		}

@@ -6,9 +6,9 @@ import (
 	"ratchet/transitions"
 )
 
-// Chain returns the executions that have brought on the present life of the order, or all of its id if there is
+// OfLife returns the executions that have brought on the present life of the order, or all of its id if there is
 // no such order, oldest first. It makes the same calls as [Executions.Current].
-func (e *Executions) Chain(ctx context.Context, id transitions.OrderID) (chain []Execution, err error) {
+func (e *Executions) OfLife(ctx context.Context, id transitions.OrderID) (chain []Execution, err error) {
 	order, exists, err := e.cfg.Orders.Get(ctx, id)
 	if err != nil {
 		return nil, err
