@@ -12,6 +12,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
 	"ratchet/once"
+	"ratchet/once/keys"
 )
 
 func (s *service) claimRoutes(h huma.API) {
@@ -36,7 +37,8 @@ func (s *service) claimRoutes(h huma.API) {
 	}
 	take := verb("claim", "", "Claim a key, or read the result of its work",
 		"201 with a ticket: the key is yours until the lease ends. The ticket is a secret that proves it. 200 with the result: the work was done before. "+
-			"409 in_progress: another caller holds the key, at most as long as Retry-After says. 422: the key was claimed with another payload. "+
+			"If another caller holds the key, the request waits for the result, 3 seconds or as long as Prefer: wait=SECONDS says. After that, "+
+			"409 in_progress; Retry-After is as long as the work has taken so far. 422: the key was claimed with another payload. "+
 			"With an Idempotency-Key, a repeat during the lease gets the ticket again, with taken_over: the work may have begun. Without one, "+
 			"a lost answer blocks the key until the lease ends.")
 	// The record of the claim returns the ticket to a repeat, so no secret has to be stored.
@@ -103,6 +105,14 @@ const claimOperation = "api/v1"
 // longestLease is the largest leaseSeconds.
 const longestLease = 24 * time.Hour
 
+// The waits of claims that meet a claim in progress. Waiting requests hold places among those that are served at the
+// same time, so few may wait.
+const (
+	claimWait    = 3 * time.Second
+	maxClaimWait = 15 * time.Second // below the time-out of a request
+	claimWaiters = 64
+)
+
 // newClaims returns the claims of this API, with the default lease.
 func newClaims(cfg Config) (*once.Claims, error) {
 	return once.New(once.Config{
@@ -110,6 +120,7 @@ func newClaims(cfg Config) (*once.Claims, error) {
 		Table:     cfg.Claims.Table,
 		Operation: claimOperation,
 		Retention: 48 * time.Hour,
+		Waiters:   claimWaiters,
 	})
 }
 
@@ -130,6 +141,7 @@ func (t tenant) claimKey(key string) string { return "claim#" + t.storedID(key) 
 type claimInput struct {
 	input.Key
 	Request string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"Names this request, so that its repeat gets the ticket again. It must not be guessable: use a new random value for each claim." example:"8e03978e-40d5-43dd-bc93-6894a57f9324"`
+	Prefer  string `header:"Prefer" maxLength:"256" doc:"wait=SECONDS: how long to wait for the result of another caller, at most 15, 0 for not at all. Default 3." example:"wait=10"`
 	Body    struct {
 		Payload      json.RawMessage `json:"payload,omitempty" doc:"What the work depends on, any JSON. All callers under one key must send the same payload."`
 		LeaseSeconds int64           `json:"leaseSeconds,omitempty" minimum:"1" maximum:"86400" doc:"How long the key is yours, unless it is extended. Default 300."`
@@ -164,6 +176,12 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 		return nil, err
 	}
 
+	wait := claimWait
+	if asked, found := keys.PreferredWait([]string{in.Prefer}); found {
+		wait = min(asked, maxClaimWait)
+	}
+	claims = claims.Waiting(wait)
+
 	payload := in.Body.Payload
 	// No payload and null are the same payload.
 	if len(payload) == 0 {
@@ -185,7 +203,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	}
 
 	var failed *once.Failure
-	switch until, held := once.RetryAt(err); {
+	switch rest, held := once.RetryAfter(err, time.Now()); {
 	case errors.As(err, &failed):
 		out.MarkReplayed()
 		out.Status = http.StatusOK
@@ -194,7 +212,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 
 		return out, nil
 	case held:
-		return nil, inProgress(time.Until(until), "Another caller holds this key.")
+		return nil, inProgress(rest, "Another caller holds this key.")
 	case err != nil:
 		return nil, err
 	case claim.Outcome == once.Replayed:

@@ -119,11 +119,11 @@ func TestPINsHoldsAndCancellationOfActions(t *testing.T) {
 func TestAClaimIsHeldByItsTicket(t *testing.T) {
 	s := newAPIServer(t, dev)
 	claim := func(payload string) answer {
-		return s.ask("POST", "/v1/claims/refund-7", `{"payload":`+payload+`,"leaseSeconds":60}`)
+		return s.ask("POST", "/v1/claims/refund-7", `{"payload":`+payload+`,"leaseSeconds":60}`, "Prefer", "wait=0")
 	}
 	first := s.want(claim(`{"amount":5}`), http.StatusCreated, "")
-	if a := s.want(claim(`{"amount":5}`), http.StatusConflict, "in_progress"); a.Header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+	if a := s.want(claim(`{"amount":5}`), http.StatusConflict, "in_progress"); a.Header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %s of work that has just begun", a.Header.Get("Retry-After"))
 	}
 	s.want(claim(`{"amount":6}`), http.StatusConflict, "claim_mismatch")
 
@@ -163,7 +163,7 @@ func TestARepeatedClaimRequestGetsItsTicketAgain(t *testing.T) {
 	s.want(s.ask("POST", "/v1/claims/refund-0", "{}", "Idempotency-Key", ""), http.StatusBadRequest, "idempotency_key_missing") // an empty key is not the same as none
 	s.want(s.ask("GET", "/v1/claims/refund-0", ""), http.StatusNotFound, "claim_not_found")
 	claim := func(request, payload string) answer {
-		return s.ask("POST", "/v1/claims/refund-8", `{"payload":`+payload+`,"leaseSeconds":60}`, "Idempotency-Key", request)
+		return s.ask("POST", "/v1/claims/refund-8", `{"payload":`+payload+`,"leaseSeconds":60}`, "Idempotency-Key", request, "Prefer", "wait=0")
 	}
 
 	lost := s.want(claim("request-1", "5"), http.StatusCreated, "")

@@ -141,7 +141,7 @@ func claimAnswer[I, O any](ctx context.Context, s *service, to route, c caller, 
 	var out *O
 	var failed error // the handler's own error
 
-	stored, replayed, err := claims.Do(ctx, key, content, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+	stored, replayed, err := claims.Waiting(claimWait).Do(ctx, key, content, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 		if out, failed = handle(ctx, c, in); failed != nil {
 			return nil, withEffect(ctx, failed)
 		}
@@ -159,7 +159,7 @@ func claimAnswer[I, O any](ctx context.Context, s *service, to route, c caller, 
 		return output, nil
 	})
 
-	switch until, held := once.RetryAt(err); {
+	switch rest, held := once.RetryAfter(err, time.Now()); {
 	case failed != nil:
 		if err != nil && !errors.Is(err, failed) {
 			s.cfg.Log.WarnContext(ctx, "a key stays claimed", "request", callOf(ctx).id, "error", err)
@@ -167,7 +167,7 @@ func claimAnswer[I, O any](ctx context.Context, s *service, to route, c caller, 
 
 		return nil, failed
 	case held:
-		return nil, inProgress(time.Until(until), "A request with this key is being served.")
+		return nil, inProgress(rest, "A request with this key is being served.")
 	case errors.Is(err, once.ErrMismatch):
 		return nil, keyReused()
 	case err != nil:

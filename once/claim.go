@@ -173,7 +173,13 @@ func (c *Claims) acquire(ctx context.Context, a *attempt) (*Claim, error) {
 
 	claim, err := c.resolve(ctx, a, snapshot{})
 	if c.wait > 0 && errors.Is(err, ErrInProgress) {
-		return c.await(ctx, a, err)
+		select {
+		case c.waiting <- struct{}{}:
+			defer func() { <-c.waiting }()
+
+			return c.await(ctx, a, err)
+		default: // too many calls wait
+		}
 	}
 
 	return claim, err
@@ -259,7 +265,9 @@ func (c *Claims) misdated(a *attempt, r *Record) bool {
 }
 
 // inProgress returns the error for a key that becomes free at a time of the service.
-func (c *Claims) inProgress(until time.Time) error { return inProgressError{c.clock.LocalAt(until)} }
+func (c *Claims) inProgress(until time.Time) error {
+	return inProgressError{until: c.clock.LocalAt(until)}
+}
 
 // answer returns the answer of a record that cannot be claimed.
 func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) (*Claim, error) {
@@ -283,7 +291,7 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) 
 		return nil, ErrUnknownOutcome
 	case refuseInProgress:
 		// The holder's clock may be a margin behind, and this caller's a margin ahead.
-		return nil, c.inProgress(r.LeaseUntil.Add(2 * c.cfg.margin))
+		return nil, inProgressError{until: c.clock.LocalAt(r.LeaseUntil.Add(2 * c.cfg.margin)), since: c.clock.LocalAt(r.ClaimedAt)}
 	}
 
 	return nil, ErrMismatch

@@ -14,11 +14,13 @@ import (
 // Claims makes the claims of one operation. Its methods may be called from many
 // goroutines.
 type Claims struct {
-	cfg    Config
-	clock  *dynamo.Clock
-	cache  *cache
-	wait   time.Duration
-	writer *txn.Writer
+	cfg   Config
+	clock *dynamo.Clock
+	cache *cache
+	wait  time.Duration
+	// waiting has a token for each call that waits. Copies share it.
+	waiting chan struct{}
+	writer  *txn.Writer
 }
 
 // New checks cfg and returns the claims of its operation.
@@ -39,12 +41,13 @@ func New(cfg Config) (*Claims, error) {
 		return nil, fmt.Errorf("once: %w", err)
 	}
 
-	return &Claims{cfg: cfg, clock: clock, cache: newCache(cfg.Cache), writer: writer}, nil
+	return &Claims{cfg: cfg, clock: clock, cache: newCache(cfg.Cache), waiting: make(chan struct{}, cfg.Waiters), writer: writer}, nil
 }
 
 // Waiting returns the same claims with a waiting time. A call that finds its key in
 // progress waits up to d, and no longer than its context, for the key to end or become
-// free.
+// free. It reads the key at growing intervals of up to two seconds. If [Config].Waiters calls wait
+// already, it does not wait.
 func (c *Claims) Waiting(d time.Duration) *Claims {
 	waiting := *c
 	waiting.wait = d

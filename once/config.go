@@ -64,6 +64,9 @@ type Config struct {
 	// reached. The work may then be done twice. Each such run is an [Event] with the outcome
 	// [Untracked]. Default false.
 	FailOpen bool
+	// Waiters is how many calls may wait at the same time for a key in progress ([Claims.Waiting]), in this
+	// process. A call beyond them is refused at once, as without a waiting time. Default 1000.
+	Waiters int
 	// Events observes the calls. Default none.
 	Events Events
 	// LogKey is the secret of the digests that stand for keys in events and errors. Without
@@ -105,6 +108,7 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.Retention >= 0, "Retention %s: must not be negative", c.Retention)
 	require(c.Inline >= 0 && c.Inline <= maxInline, "Inline %d: 0 to %d", c.Inline, maxInline)
 	require(c.Cache >= 0, "Cache %d: must not be negative", c.Cache)
+	require(c.Waiters >= 0, "Waiters %d: must not be negative", c.Waiters)
 
 	for code, err := range c.Failures {
 		require(code != "" && err != nil, "Failures: must pair a code with an error")
@@ -115,6 +119,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Retention, 24*time.Hour)
 	setDefault(&c.margin, time.Second)
 	setDefault(&c.Inline, defaultInline)
+	setDefault(&c.Waiters, 1000)
 	// This is checked after the defaults are set, because either value may be a default.
 	require(c.Retention > c.Lease, "Retention %s: must be longer than Lease (%s)", c.Retention, c.Lease)
 

@@ -61,13 +61,34 @@ var ErrAmbiguous = errors.New("the effect may or may not have happened")
 
 // inProgressError is ErrInProgress with the time, by this machine's clock, at which the key becomes
 // free at the latest, unless its holder extends the lease.
-type inProgressError struct{ until time.Time }
+type inProgressError struct {
+	until time.Time
+	since time.Time // when the key was claimed, zero if that is not known
+}
 
 func (e inProgressError) Error() string {
 	return fmt.Sprintf("%s until %s", ErrInProgress, e.until.UTC().Format(time.RFC3339))
 }
 
 func (e inProgressError) Is(target error) bool { return target == ErrInProgress }
+
+// RetryAfter returns how long the caller of a key in progress does well to wait before it asks again, if now is the
+// time by this machine's clock: as long as the work has taken so far, but a second at least, and no longer than
+// until the key is free. How long the work takes is not known; its lease says nothing about it. RetryAfter returns
+// false if err is not an ErrInProgress.
+func RetryAfter(err error, now time.Time) (time.Duration, bool) {
+	var e inProgressError
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+
+	taken := e.until.Sub(now)
+	if !e.since.IsZero() {
+		taken = min(taken, now.Sub(e.since))
+	}
+
+	return max(taken, time.Second), true
+}
 
 // RetryAt returns when a key in progress becomes free at the latest, unless its holder
 // extends the lease. The time is by this machine's clock (Config.Now), even if that clock is

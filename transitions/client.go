@@ -12,7 +12,7 @@ import (
 // single writes without the SDK's retries. Package txn does both for transactions.
 type client struct {
 	dynamo.Client
-	db dynamoDB
+	db DynamoDB
 }
 
 func (c client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, options ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {

@@ -12,8 +12,8 @@ import (
 	"ratchet/workflow"
 )
 
-// dynamoDB has the methods of a *dynamodb.Client that this package calls.
-type dynamoDB interface {
+// DynamoDB has the methods of a *dynamodb.Client that this package calls.
+type DynamoDB interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
@@ -25,7 +25,7 @@ type dynamoDB interface {
 // Config says where orders are stored and which definition they follow. DynamoDB and Table
 // must be set.
 type Config struct {
-	DynamoDB dynamoDB
+	DynamoDB DynamoDB
 	// Table holds the orders.
 	Table string
 	// Mapping says how orders stand in the table, if it is not Ratchet's own.

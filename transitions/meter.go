@@ -46,7 +46,7 @@ func (m *meter) addWrite(c *types.ConsumedCapacity) {
 // meteredClient is a client that asks for the capacity of every request and adds it to
 // the meter of the context. The operation decides whether the total counts as read or
 // as written.
-type meteredClient struct{ dynamoDB }
+type meteredClient struct{ DynamoDB }
 
 const total = types.ReturnConsumedCapacityTotal
 
@@ -58,7 +58,7 @@ func meterOf(ctx context.Context) *meter {
 func (c meteredClient) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := c.dynamoDB.UpdateItem(ctx, in, opts...)
+	out, err := c.DynamoDB.UpdateItem(ctx, in, opts...)
 	if err == nil {
 		meterOf(ctx).addWrite(out.ConsumedCapacity)
 	}
@@ -69,7 +69,7 @@ func (c meteredClient) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemIn
 func (c meteredClient) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := c.dynamoDB.PutItem(ctx, in, opts...)
+	out, err := c.DynamoDB.PutItem(ctx, in, opts...)
 	if err == nil {
 		meterOf(ctx).addWrite(out.ConsumedCapacity)
 	}
@@ -80,7 +80,7 @@ func (c meteredClient) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o
 func (c meteredClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := c.dynamoDB.GetItem(ctx, in, opts...)
+	out, err := c.DynamoDB.GetItem(ctx, in, opts...)
 	if err == nil {
 		meterOf(ctx).addRead(out.ConsumedCapacity)
 	}
@@ -91,7 +91,7 @@ func (c meteredClient) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o
 func (c meteredClient) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := c.dynamoDB.Query(ctx, in, opts...)
+	out, err := c.DynamoDB.Query(ctx, in, opts...)
 	if err == nil {
 		meterOf(ctx).addRead(out.ConsumedCapacity)
 	}
@@ -102,7 +102,7 @@ func (c meteredClient) Query(ctx context.Context, in *dynamodb.QueryInput, opts 
 func (c meteredClient) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := c.dynamoDB.TransactWriteItems(ctx, in, opts...)
+	out, err := c.DynamoDB.TransactWriteItems(ctx, in, opts...)
 	if err == nil {
 		for i := range out.ConsumedCapacity {
 			meterOf(ctx).addWrite(&out.ConsumedCapacity[i])

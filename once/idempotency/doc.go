@@ -14,7 +14,8 @@
 //	has a key whose own end has passed    400              idempotency_key_expired
 //	has an unknown caller                 401              caller_unknown
 //	has the key of another request        409              idempotency_key_reused
-//	repeats a request in progress         409, Retry-After in_progress
+//	repeats a request in progress         its response, or in_progress
+//	  for longer than Config.Wait         409, Retry-After
 //	repeats one with an unknown outcome   409              unknown_outcome
 //	repeats one whose response is lost    409              result_unavailable
 //	has a body that is too large          413              body_too_large
@@ -23,6 +24,10 @@
 // Bodies are problem+json (RFC 9457) with the code as a member. Ratchet's HTTP API answers
 // with the same statuses and codes. The draft recommends 422 for the key of another
 // request; here it is 409, as for every other id that was used with other content.
+//
+// A repeat that meets a request in progress waits for its response: [Config.Wait], or as long as its field Prefer:
+// wait=SECONDS says. It reads the key at growing intervals, at most 40 times. After that, Retry-After is as long as
+// the request has taken so far, because how long it will take is not known.
 //
 // # Guarantees
 //

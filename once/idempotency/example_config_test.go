@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -127,4 +128,35 @@ func ExampleConfig_optional() {
 	// 200 run 4
 	// 413 https://example.com/keys#body_too_large
 	// 500 https://example.com/keys#response_too_large
+}
+
+// A repeat that comes while the first request is served waits for its response.
+func ExampleConfig_wait() {
+	cfg, closeAll := embeddedtest.OpenExample(once.TableInput("once"))
+	defer closeAll()
+
+	begun, end := make(chan struct{}), make(chan struct{})
+	handler := wrap(cfg, idempotency.Config{Wait: 10 * time.Second}, func(w http.ResponseWriter, _ *http.Request) {
+		close(begun)
+		<-end
+		fmt.Fprint(w, "charged")
+	})
+
+	answers := make(chan string)
+	ask := func() {
+		w := send(handler, http.MethodPost, "key-1", "a mug")
+		answers <- fmt.Sprint(w.Code, " ", w.Body)
+	}
+
+	go ask()
+	<-begun
+
+	go ask()
+	close(end)
+
+	fmt.Println(<-answers)
+	fmt.Println(<-answers)
+	// Output:
+	// 200 charged
+	// 200 charged
 }

@@ -59,6 +59,10 @@ type Config struct {
 	// Decide says which responses are stored. Default: Release for 5xx, 408, 409, 425 and
 	// 429, Keep for all others.
 	Decide func(status int) Decision
+	// Wait is how long a repeat of a request in progress waits for its response, at most 30 s. A caller may ask
+	// for another time with the field Prefer: wait=SECONDS (RFC 7240), for 0 to be answered at once. How many
+	// wait at the same time is bounded by [once.Config].Waiters. Default 3 s; negative: none waits.
+	Wait time.Duration
 	// Docs is the URL of a page about keys. It becomes the type of problems, with the code
 	// as its fragment, and the target of a Link header. Default "about:blank" and no link.
 	Docs string
@@ -68,6 +72,12 @@ type Config struct {
 }
 
 const maxResponse = 3 << 20
+
+// The waits for the response of a request in progress.
+const (
+	defaultWait = 3 * time.Second
+	maxWait     = 30 * time.Second
+)
 
 // neverStored are the headers that belong to one connection or one client. The empty name
 // is a mistake.
@@ -86,6 +96,12 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.Caller != nil, "Caller: must be set")
 	require(c.MaxRequest >= 0, "MaxRequest %d: must not be negative", c.MaxRequest)
 	require(c.MaxResponse >= 0 && c.MaxResponse <= maxResponse, "MaxResponse %d: 0 to %d", c.MaxResponse, maxResponse)
+
+	require(c.Wait <= maxWait, "Wait %s: at most %s", c.Wait, maxWait)
+
+	if c.Wait == 0 {
+		c.Wait = defaultWait
+	}
 
 	if len(c.Methods) == 0 {
 		c.Methods = []string{http.MethodPost, http.MethodPatch}
@@ -222,7 +238,7 @@ var errReleased = errors.New("the response is not stored")
 // stored one.
 func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, body []byte, next http.Handler) {
 	var own *response // the response of this request, if it ran the handler
-	result, replayed, err := c.Claims.Do(r.Context(), key, fingerprint(r, body), func(ctx context.Context, claim *once.Claim) ([]byte, error) {
+	result, replayed, err := c.Claims.Waiting(c.waitOf(r)).Do(r.Context(), key, fingerprint(r, body), func(ctx context.Context, claim *once.Claim) ([]byte, error) {
 		rec := &recorder{header: http.Header{}, limit: c.MaxResponse}
 		// The handler reads the body from memory: the connection's was read for the fingerprint.
 		again := r.WithContext(context.WithValue(ctx, claimKey{}, claim))
@@ -265,6 +281,19 @@ func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, 
 	}
 }
 
+// waitOf returns how long the request waits for another one with its key.
+func (c *Config) waitOf(r *http.Request) time.Duration {
+	if c.Wait < 0 {
+		return 0
+	}
+
+	if asked, found := keys.PreferredWait(r.Header.Values("Prefer")); found {
+		return min(asked, maxWait)
+	}
+
+	return c.Wait
+}
+
 // fingerprint returns the content of the request: method, target, media type and body, in
 // canonical form if it is JSON. Each part follows its length.
 func fingerprint(r *http.Request, body []byte) []byte {
@@ -286,12 +315,11 @@ func fingerprint(r *http.Request, body []byte) []byte {
 // problemFor returns the answer to a request whose handler did not run, or whose response
 // could not be stored.
 func (c *Config) problemFor(err error) problem {
-	until, inProgress := once.RetryAt(err)
+	wait, inProgress := once.RetryAfter(err, c.now())
 	switch {
 	case inProgress:
 		p := inProgressProblem
-		// At least 1: a client would take 0 as permission to repeat at once.
-		p.retryAfter = max(1, int(math.Ceil(until.Sub(c.now()).Seconds())))
+		p.retryAfter = int(math.Ceil(wait.Seconds()))
 		return p
 	case errors.Is(err, once.ErrMismatch):
 		return keyReused

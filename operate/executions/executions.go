@@ -3,13 +3,11 @@ package executions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
 // StepFunctions has the methods of a *sfn.Client that this package calls.
@@ -35,11 +33,6 @@ type Config struct {
 	Orders *transitions.Orders
 	// Machine returns the ARN of the state machine. It is called for every operation.
 	Machine func(context.Context) (string, error)
-	// Deadlines are how long an execution may run without moving an order in the state before a
-	// survey calls the order overdue. In other states it is 14 days, the deadline of the state
-	// machine's waits for the shipment and for a release. Default, if it is nil: 30 days where all parcels
-	// have left ([workflow.Definition.Gone]), the deadline of the shop's wait for the delivery.
-	Deadlines map[workflow.State]time.Duration
 	// Marks bounds how far back a survey looks for executions without an order. Without it, a survey looks
 	// at all executions that have failed.
 	Marks Marks
@@ -75,19 +68,6 @@ func New(cfg Config) (*Executions, error) {
 	require(cfg.SFN != nil, "SFN")
 	require(cfg.Orders != nil, "Orders")
 	require(cfg.Machine != nil, "Machine")
-
-	for state, d := range cfg.Deadlines {
-		if d <= 0 {
-			faults = append(faults, fmt.Errorf("executions: Config.Deadlines[%s]: must be positive", state))
-		}
-	}
-
-	if cfg.Deadlines == nil && cfg.Orders != nil {
-		cfg.Deadlines = map[workflow.State]time.Duration{}
-		for _, s := range cfg.Orders.Definition().Gone() {
-			cfg.Deadlines[s] = deliveryDeadline
-		}
-	}
 
 	return &Executions{cfg}, errors.Join(faults...)
 }

@@ -30,7 +30,7 @@ const (
 	// counts as missing one only if it was paid and not delivered.
 	Missing Kind = "missing"
 	// Overdue: the execution runs, and its order has not moved for longer than the deadline
-	// of its state (Config.Deadlines), or has been at its end for longer than an hour.
+	// of its state (30 days where all parcels have left, else 14), or has been at its end for longer than an hour.
 	Overdue Kind = "overdue"
 	// Lost: the carrier has lost a parcel of the order. The definition has no transition for a
 	// loss, so a person decides how the order goes on.
@@ -331,10 +331,11 @@ func (e *Executions) endedPaid(order *transitions.Order) bool {
 	return d.AwaitsShipment(before) || d.HoldsShipment(before) || slices.Contains(e.underWay(), before)
 }
 
-// deadline is how long an execution may run without moving an order in the state.
+// deadline is how long an execution may run without moving an order in the state: the deadline of the shop's waits
+// for the delivery and for everything else.
 func (e *Executions) deadline(state workflow.State) time.Duration {
-	if d, own := e.cfg.Deadlines[state]; own {
-		return d
+	if slices.Contains(e.cfg.Orders.Definition().Gone(), state) {
+		return deliveryDeadline
 	}
 
 	return deadline

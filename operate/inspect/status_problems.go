@@ -182,7 +182,7 @@ func streamProblems(s status.Status, lag status.StreamLag, off map[string]string
 		problem := SystemProblem{
 			Area:   "dead letters",
 			Text:   fmt.Sprintf("handler %s gave up on %s", h.Name, plural.Of(h.DeadLetters, "record")),
-			Action: fmt.Sprintf("`ratchet deadletters list %s`; `ratchet deadletters redrive --handler %s` when the cause is gone", h.Name, h.Name),
+			Action: fmt.Sprintf("`ratchet deadletters list %s`; `ratchet deadletters redrive --all --handler %s` when the cause is gone", h.Name, h.Name),
 		}
 		// A redriven dead letter waits until a worker has the handler.
 		if setting := off[h.Name]; setting != "" {
@@ -217,7 +217,7 @@ func endpointProblems(e notify.Endpoint, summary EndpointSummary) (problems []Sy
 		problems = append(problems, SystemProblem{
 			Area:   "notifications",
 			Text:   fmt.Sprintf("endpoint %s has missed %s", e.ID, plural.Of(summary.Missed, "notification")),
-			Action: fmt.Sprintf("`ratchet deliveries redeliver --endpoint %s` sends them again", e.ID),
+			Action: fmt.Sprintf("`ratchet deliveries redeliver --endpoint %s --since 720h` sends them again", e.ID),
 		})
 	}
 

@@ -149,7 +149,7 @@ func TestTheStatusNamesWhatNeedsAPerson(t *testing.T) {
 			s.Stream = func(context.Context) (status.Status, error) {
 				return status.Status{State: status.StreamOn, Handlers: []status.HandlerStatus{{Name: "notify", DeadLetters: 2}}}, nil
 			}
-		}, "dead letters", "handler notify gave up on 2 records", "`ratchet deadletters redrive --handler notify`"},
+		}, "dead letters", "handler notify gave up on 2 records", "`ratchet deadletters redrive --all --handler notify`"},
 		{"dead letters of a handler that is off", func(s *inspect.StatusSources) {
 			s.OffHandlers = map[string]string{"refund": "refund-returns"}
 			s.Stream = func(context.Context) (status.Status, error) {
@@ -169,7 +169,7 @@ func TestTheStatusNamesWhatNeedsAPerson(t *testing.T) {
 
 				return 7, false, nil
 			}
-		}, "notifications", "has missed 3 notifications", "`ratchet deliveries redeliver --endpoint shop`"},
+		}, "notifications", "has missed 3 notifications", "`ratchet deliveries redeliver --endpoint shop --since 720h`"},
 		{"stuck orders", func(s *inspect.StatusSources) {
 			s.Survey = func(context.Context) (processes.Survey, bool, error) {
 				return processes.Survey{Stuck: map[string]int{"failed": 2, "lost_parcel": 1, "overdue": 0}}, true, nil

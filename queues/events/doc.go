@@ -40,9 +40,7 @@
 // finished before are not handled again. A message that another consumer is working on never counts
 // as a failed attempt.
 //
-//	once, err := events.Messages(events.Config{Claims: claims})
-//	function, err := queues.NewLambda(queues.LambdaConfig{Handler: charge, Middleware: []queues.Middleware{once}})
-//	lambda.Start(function.Handle)
+// The examples run: [Messages] in a consumer and behind Lambda, and [Function].
 //
 // # Caveats
 //

@@ -82,3 +82,41 @@ func ExampleMessages() {
 	// done
 	// done
 }
+
+// Behind Lambda, a batch that is delivered again does not repeat the work of its messages.
+func ExampleMessages_lambda() {
+	cfg, closeAll := embeddedtest.OpenExample(once.TableInput("once"))
+	defer closeAll()
+
+	claims, err := once.New(once.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "once", Operation: "parcels/v1"})
+	if err != nil {
+		panic(err)
+	}
+
+	handleOnce, err := events.Messages(events.Config{Claims: claims})
+	if err != nil {
+		panic(err)
+	}
+
+	label := func(_ context.Context, m queues.Message) queues.Outcome {
+		fmt.Println("label for", m.Body)
+		return queues.Done()
+	}
+
+	function, err := queues.NewLambda(queues.LambdaConfig{Handler: label, Middleware: []queues.Middleware{handleOnce}})
+	if err != nil {
+		panic(err)
+	}
+
+	// lambda.Start(function.Handle) does this in a function.
+	for range 2 {
+		batch := json.RawMessage(`{"Records":[{"messageId":"m-1","body":"parcel 7","eventSourceARN":"arn:aws:sqs:eu-central-1:111122223333:parcels"}]}`)
+
+		response, err := function.Handle(context.Background(), batch)
+		fmt.Println(len(response.Failures), err)
+	}
+	// Output:
+	// label for parcel 7
+	// 0 <nil>
+	// 0 <nil>
+}

@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+// printedCommands are the texts of commands that a running program prints, as the code has them, with the command that a
+// user gets from them and its exit status here: the order o-1 is paid and has no execution, and the endpoint shop
+// exists. 2 means that the command is wrong, and stands nowhere.
+var printedCommands = map[string]struct {
+	run    string
+	status int
+}{
+	"ratchet deadletters list %s":                             {"deadletters list notify", 0},
+	"ratchet deadletters list %s --%s":                        {"deadletters list refund --refund-returns", 0},
+	"ratchet deadletters redrive %s %s":                       {"deadletters redrive notify letter-1", 4},
+	"ratchet deadletters redrive --all --handler %s":          {"deadletters redrive --all --handler notify", 0},
+	"ratchet deadletters discard HANDLER LETTER":              {"deadletters discard notify letter-1", 4},
+	"ratchet deliveries redeliver ":                           {"deliveries redeliver o-1/06h1hnv0clhti/3/shop", 4},
+	"ratchet deliveries redeliver --endpoint %s --since 720h": {"deliveries redeliver --endpoint shop --since 720h", 0},
+	"ratchet endpoints enable %s":                             {"endpoints enable shop", 0},
+	"ratchet endpoints remove %s":                             {"endpoints remove shop", 0},
+	"ratchet executions describe ":                            {"executions describe o-1", 4},
+	"ratchet executions describe %s":                          {"executions describe o-1", 4},
+	"ratchet executions redrive ":                             {"executions redrive o-1", 0},
+	"ratchet executions repair ":                              {"executions repair o-1", 0},
+	"ratchet executions repair %s":                            {"executions repair o-2", 0},
+	"ratchet executions repair":                               {"executions repair", 0},
+	"ratchet orders apply %s %s":                              {"orders apply o-1 cancel", 0},
+	"ratchet orders explain ":                                 {"orders explain o-1", 0},
+	"ratchet orders explain %s":                               {"orders explain o-1", 0},
+	"ratchet orders get %s":                                   {"orders get o-1", 0},
+	"ratchet orders rebuild-lists":                            {"orders rebuild-lists --order-lists", 0},
+	"ratchet payments get %s":                                 {"payments get o-1", 4},
+	"ratchet payments refund %s %s --amount ":                 {"payments refund o-1 parcel-1 --amount 100", 4},
+	"ratchet shipments book-again %s --reason TEXT":           {"shipments book-again o-1 --reason TEXT", 0},
+	"ratchet shipments reports --effect attention":            {"shipments reports --effect attention", 0},
+	"ratchet streams resume %s":                               {"streams resume notify", 0},
+	"ratchet streams resume %[1]s":                            {"streams resume notify", 0},
+	"ratchet tasks list %s":                                   {"tasks list o-1", 0},
+	"ratchet tasks list ORDER":                                {"tasks list o-1", 0},
+	"ratchet tasks list ORDER --overdue":                      {"tasks list o-1 --overdue", 0},
+	"ratchet trigger EVENT":                                   {"trigger cancel", 0},
+	"ratchet check --definition FILE":                         {"check --definition ../../examples/ticket/workflow.yaml", 1},
+	"ratchet init":                                            {"init", 0},
+	"ratchet verify":                                          {"verify", 0},
+	"ratchet status":                                          {"status", 1},
+	"ratchet status --count-stuck":                            {"status --count-stuck", 1},
+	"ratchet doctor":                                          {"doctor", 0},
+	"ratchet plan":                                            {"plan", 0},
+	"ratchet streams status":                                  {"streams status", 0},
+	"ratchet streams lag":                                     {"streams lag", 1},
+	"ratchet streams rebuild":                                 {"streams rebuild", 0},
+	"ratchet workflow check":                                  {"workflow check", 0},
+	"ratchet workflow show":                                   {"workflow show", 0},
+	"ratchet workflow migrate":                                {"workflow migrate", 0},
+	"ratchet workflow migrate --dry-run":                      {"workflow migrate --dry-run", 0},
+	"ratchet config show":                                     {"config show", 0},
+	"ratchet keys list":                                       {"keys list", 0},
+	"ratchet payments report":                                 {"payments report", 0},
+	"ratchet inventory expire":                                {"inventory expire", 0},
+}
+
+// namedCommands are texts that name a command without what it needs, or one that runs until it is stopped: the command
+// must exist.
+var namedCommands = []string{
+	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
+	"ratchet deadletters ", "ratchet deliveries redeliver --since", "ratchet dev", "ratchet endpoints enable",
+	"ratchet executions describe", "ratchet executions redrive", "ratchet health", "ratchet health --live",
+	"ratchet health --url %[1]s", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
+	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet reconcile",
+	"ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
+}
+
+// commandText matches a command in a text that a program prints: in backticks or parentheses, or the whole text.
+var commandText = regexp.MustCompile("(?:^|[`(])(ratchet [a-z][^`)\n]*)")
+
+// TestEveryPrintedCommandRuns finds the commands that the code prints, in help, errors, banners, status, explain,
+// doctor and advice, and runs them. A new text needs a line in the table.
+func TestEveryPrintedCommandRuns(t *testing.T) {
+	found := printedTexts(t)
+
+	for text, where := range found {
+		if _, runs := printedCommands[text]; !runs && !slices.Contains(namedCommands, text) {
+			t.Errorf("%s prints %q: add it to the table of this test, with what a user runs", where, text)
+		}
+	}
+
+	root := newRoot(server.Parts{})
+	for _, text := range namedCommands {
+		if found[text] == "" {
+			t.Errorf("no code prints %q any more", text)
+		}
+
+		words := strings.Fields(text)[1:]
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }); i >= 0 {
+			words = words[:i]
+		}
+
+		if c, rest, err := root.Find(words); err != nil || len(rest) > 0 {
+			t.Errorf("%s prints %q: %v, %v", found[text], text, c.CommandPath(), err)
+		}
+	}
+
+	for _, text := range slices.Sorted(maps.Keys(printedCommands)) {
+		if found[text] == "" {
+			t.Errorf("no code prints %q any more", text)
+		}
+	}
+}
+
+// TestPrintedCommandsHaveTheirExitStatus runs each command on data of its own.
+func TestPrintedCommandsHaveTheirExitStatus(t *testing.T) {
+	t.Setenv("RATCHET_DATA", filepath.Join(t.TempDir(), "data"))
+
+	run := func(line string) (int, error) {
+		root := newRoot(server.Parts{})
+		root.SetArgs(strings.Fields(line))
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+
+		err := root.ExecuteContext(t.Context())
+		if err == nil {
+			return 0, nil
+		}
+
+		return report(err), err
+	}
+
+	for _, line := range []string{
+		"init", "orders create o-1 --item mug:1:100 --no-execution", "orders apply o-1 pay", "orders create o-2 --item mug:1:100 --no-execution", "endpoints create shop log",
+	} {
+		if status, err := run(line); status != 0 {
+			t.Fatalf("%s: %d, %v", line, status, err)
+		}
+	}
+
+	// What changes the fixture comes last.
+	last := func(text string) int {
+		if strings.Contains(text, "apply") || strings.Contains(text, "remove") || strings.Contains(text, "repair") {
+			return 1
+		}
+		return 0
+	}
+	texts := slices.SortedStableFunc(maps.Keys(printedCommands), func(a, b string) int {
+		if d := last(a) - last(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+
+	for _, text := range texts {
+		want := printedCommands[text]
+		if status, err := run(want.run); status != want.status {
+			t.Errorf("%q: `ratchet %s` has exit status %d, want %d: %v", text, want.run, status, want.status, err)
+		}
+	}
+}
+
+// printedTexts returns the commands in the string literals of all code that is no test, each with one file.
+func printedTexts(t *testing.T) map[string]string {
+	t.Helper()
+
+	found := map[string]string{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+
+		name := filepath.ToSlash(path)
+		if d.IsDir() {
+			skipped := strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || slices.Contains([]string{"testdata", "tests", "examples", "tools", "bench", "scaffold"}, d.Name())
+			if skipped {
+				return filepath.SkipDir
+			}
+
+			return nil
+		}
+
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, is := n.(*ast.BasicLit)
+			if !is || literal.Kind != token.STRING {
+				return true
+			}
+
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			for _, match := range commandText.FindAllStringSubmatch(text, -1) {
+				found[match[1]] = name
+			}
+
+			return true
+		})
+
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return found
+}
+
+// TestTheBannersOrderCanBePlaced: whichever parts the definition has.
+func TestTheBannersOrderCanBePlaced(t *testing.T) {
+	for name, content := range map[string]string{
+		"all": "", "none": "content: []", "items": "content: [items]", "a total": "content: [total]", "both": "content: [items, total]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			text := "name: n\nversion: 1\nplace: open\ninitial: OPEN\n" + content + "\nstates: [{state: OPEN}, {state: SHUT, terminal: true}]\ntransitions: [{event: shut, from: [OPEN], to: SHUT}]\n"
+
+			file := filepath.Join(dir, "workflow.yaml")
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("RATCHET_DATA", filepath.Join(dir, "data"))
+			t.Setenv("RATCHET_ORDER_DEFINITION", file)
+
+			d, err := server.ParseDefinition(file, []byte(text), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			create, body := sampleOrder(d)
+
+			root := newRoot(server.Parts{})
+			root.SetArgs(append(strings.Fields(create), "--no-execution"))
+			root.SetOut(io.Discard)
+
+			if err := root.ExecuteContext(t.Context()); err != nil {
+				t.Errorf("%s: %v", create, err)
+			}
+
+			order := transitions.NewOrder{ID: "sample-2"}
+			if err := json.Unmarshal([]byte(body), &order); err != nil {
+				t.Fatal(err)
+			}
+
+			if err := order.ValidateFor(d); err != nil {
+				t.Errorf("%s: %v", body, err)
+			}
+		})
+	}
+}
