@@ -121,6 +121,7 @@ var errorCodes = []ErrorCode{
 	{409, "too_many_endpoints", "Remove endpoints that are no longer used."},
 	{409, "delivery_pending", "The delivery is being made. Wait until it was delivered or missed."},
 	{409, "item_full", "The thing has reached DynamoDB's bound: see the message in the log. Use a new one, such as another payment."},
+	{422, "filter_unsupported", "The detail says which filters go together, and whether the server needs lists of orders (setting order-lists)."},
 	{422, "invalid_request", "The member errors lists the fields that break a rule, and the rule. Correct them."},
 	{422, "malformed_callback", "The signature is valid, and the body is none that the server knows. Compare it with docs/money.md or docs/shipping.md."},
 	{429, "rate_limited", "Wait for Retry-After. The limits are the settings api-rate and api-tenant-rate."},
