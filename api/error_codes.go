@@ -34,6 +34,7 @@ var errorCodes = []ErrorCode{
 	{404, "route_not_found", "Compare method and path with /openapi.json. A callback route needs its secret in the settings."},
 	{404, "not_found", "List endpoints or deliveries to find the right id."},
 	{404, "endpoint_not_found", "List endpoints to find the right id."},
+	{404, "delivery_not_found", "List the deliveries of the order to find the right id. A delivery is kept for 30 days after it has ended."},
 	{404, "order_not_found", "Check the id. Ids belong to the tenant of the credential. An order that is about to be placed can be waited for."},
 	{404, "item_not_found", "Read the order: it has no line with this SKU."},
 	{404, "sku_not_found", "Set a stock level for the SKU first."},
