@@ -3,6 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -27,6 +29,17 @@ func (s *service) deliveryRoutes(h huma.API) {
 		description: "Of the last 30 days, to the caller's endpoints.",
 	}, s.listOrderDeliveries)
 	register(s, h, route{
+		id:          "get-delivery",
+		method:      http.MethodGet,
+		path:        "/v1/deliveries/{delivery}",
+		tag:         "notifications",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "Read a delivery with its last attempts",
+		description: "At most 20 attempts, oldest first. A delivery whose first attempt succeeded has that one, without its duration.",
+	}, s.getDelivery)
+	register(s, h, route{
 		id:          "list-endpoint-deliveries",
 		method:      http.MethodGet,
 		path:        "/v1/endpoints/{endpoint}/deliveries",
@@ -47,6 +60,7 @@ func (s *service) deliveryRoutes(h huma.API) {
 
 // delivery is the record of one notification for one endpoint.
 type delivery struct {
+	ID           string     `json:"id" doc:"As paths have it."`
 	OrderID      string     `json:"orderId"`
 	TransitionID int64      `json:"transitionId"`
 	Endpoint     string     `json:"endpoint"`
@@ -63,8 +77,62 @@ type delivery struct {
 	Redeliveries int        `json:"redeliveries,omitempty"`
 }
 
+// attempt is an attempt of a delivery that has ended.
+type attempt struct {
+	At     time.Time `json:"at"`
+	Number int       `json:"number" doc:"Since the last redelivery before it."`
+	Answer int       `json:"answer,omitempty" doc:"The status of the answer. Absent without one."`
+	Millis int64     `json:"millis,omitempty" doc:"How long it took."`
+	Head   string    `json:"head,omitempty" doc:"The beginning of the answer, or of the error without one."`
+}
+
+// deliveryWithTries is a delivery with its attempts, which lists do not have.
+type deliveryWithTries struct {
+	delivery
+	Tries []attempt `json:"tries" doc:"The last attempts that have ended."`
+}
+
+type getDeliveryInput struct {
+	Delivery string `path:"delivery" minLength:"1" maxLength:"800" pattern:"^[A-Za-z0-9_-]+$" doc:"The id of a delivery."`
+}
+
+type getDeliveryOutput struct {
+	Body deliveryWithTries
+}
+
+func (s *service) getDelivery(ctx context.Context, c caller, in *getDeliveryInput) (*getDeliveryOutput, error) {
+	id, err := base64.RawURLEncoding.Strict().DecodeString(in.Delivery)
+	if err != nil {
+		return nil, notFound("delivery")
+	}
+
+	d, err := s.cfg.Deliveries.Get(ctx, string(id))
+	if errors.Is(err, notify.ErrInvalid) || errors.Is(err, notify.ErrNotFound) {
+		return nil, notFound("delivery")
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	_, ownOrder := c.tenant.ownID(string(d.OrderID))
+	_, ownEndpoint := c.tenant.ownID(d.Endpoint)
+
+	if !ownOrder || !ownEndpoint {
+		return nil, notFound("delivery")
+	}
+
+	out := &getDeliveryOutput{deliveryWithTries{c.tenant.showDelivery(d), []attempt{}}}
+	for _, try := range d.Tries {
+		out.Body.Tries = append(out.Body.Tries, attempt{try.At, try.Number, try.Answer, try.Took.Milliseconds(), try.Head})
+	}
+
+	return out, nil
+}
+
 func (t tenant) showDelivery(d notify.Delivery) delivery {
 	return delivery{
+		ID:           encodedID(d.ID()),
 		OrderID:      t.publicID(string(d.OrderID)),
 		TransitionID: int64(d.TransitionID),
 		Endpoint:     t.publicID(d.Endpoint),

@@ -17,6 +17,7 @@ import (
 	"ratchet/once/txn"
 	"ratchet/operate/audit"
 	"ratchet/operate/executions"
+	"ratchet/operate/inspect"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
@@ -45,6 +46,7 @@ type domainError struct {
 // counts: an error that wraps another one belongs before it.
 var domainErrors = []domainError{
 	// Orders.
+	{inspect.ErrFilter, http.StatusUnprocessableEntity, "filter_unsupported", ""},
 	{transitions.ErrInvalidRequest, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{transitions.ErrOrderFull, http.StatusConflict, "order_full", ""},
 	{transitions.ErrUnknownOrder, http.StatusNotFound, "order_not_found", "There is no such order."},

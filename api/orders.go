@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -79,7 +80,8 @@ func (s *service) orderRoutes(h huma.API) {
 		status:  http.StatusOK,
 		summary: "List orders, page by page",
 		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state or with a customer or a reference, at which they were placed. Otherwise the table is scanned " +
-			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one.",
+			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one. since and until are a range of the lists' keys: " +
+			"without lists, or with the time of another list, they are refused with filter_unsupported.",
 	}, s.listOrders)
 
 	// The registration has made the schemas that these two change.
@@ -252,9 +254,12 @@ func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*ord
 
 type listOrdersInput struct {
 	input.Page
-	State     string `query:"state" doc:"Only orders in this state."`
-	Customer  string `query:"customer" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders of this customer. It needs the grant for personal data."`
-	Reference string `query:"reference" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders with this reference. It needs the grant for personal data."`
+	State     string    `query:"state" doc:"Only orders in this state."`
+	Customer  string    `query:"customer" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders of this customer. It needs the grant for personal data."`
+	Reference string    `query:"reference" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders with this reference. It needs the grant for personal data."`
+	Since     time.Time `query:"since" doc:"Only orders since this time."`
+	Until     time.Time `query:"until" doc:"Only orders before this time."`
+	By        string    `query:"by" enum:"placed,entered" doc:"Which time: at which orders were placed, or have entered the state. Default: that of the list, which is the time of entering for a state alone."`
 }
 
 type listOrdersOutput struct {
@@ -283,12 +288,15 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 
 	out := &listOrdersOutput{}
 	var err error
-	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State, in.Customer, in.Reference},
+	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State, in.Customer, in.Reference, in.By, in.Since.String(), in.Until.String()},
 		func(after string, n int) ([]*transitions.Order, string, error) {
 			page, err := inspect.Listed(ctx, s.cfg.Orders, s.cfg.Lists, c.tenant.owner(), inspect.Page{
 				State:     workflow.State(in.State),
 				Customer:  in.Customer,
 				Reference: in.Reference,
+				Since:     in.Since,
+				Until:     in.Until,
+				By:        inspect.Time(in.By),
 				After:     storedAfter(after),
 				Limit:     n,
 			})

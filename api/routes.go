@@ -21,6 +21,7 @@ func (s *service) routes(h huma.API) {
 	s.editRoutes(h)
 	s.watchRoutes(h)
 	s.refusalRoutes(h)
+	s.stuckRoutes(h)
 	s.previewRoutes(h)
 	s.inventoryRoutes(h)
 	s.actionRoutes(h)

@@ -63,6 +63,24 @@ type statusHandler struct {
 	Since    *time.Time `json:"since,omitempty" doc:"Since when that record fails."`
 	NextTry  *time.Time `json:"nextTry,omitempty" doc:"When the next record is due."`
 	PausedAt *time.Time `json:"pausedAt,omitempty" doc:"Since when the handler is paused."`
+
+	DeadLetters int `json:"deadLetters"`
+}
+
+type statusStream struct {
+	State   string   `json:"state" enum:"on,off,gone,none"`
+	Records int      `json:"records" doc:"How many records are not handled."`
+	More    bool     `json:"more" doc:"Whether there may be more of them."`
+	Workers []string `json:"workers" doc:"The workers that have given a sign of life."`
+}
+
+type statusEndpoint struct {
+	ID      string `json:"endpoint"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty" doc:"Why it is disabled or failing."`
+	Pending int    `json:"pending" doc:"Deliveries that wait, of the first 50 endpoints, up to 100 each."`
+	Missed   int    `json:"missed" doc:"Deliveries that were missed, up to 100."`
+	More     bool   `json:"more" doc:"Whether there may be more of them."`
 }
 
 type statusReports struct {
@@ -80,7 +98,9 @@ type statusOutput struct {
 		Quotas        []statusQuota      `json:"quotas" doc:"Empty unless the service runs on AWS."`
 		BehindSeconds float64            `json:"behindSeconds" doc:"The age of the oldest change that is not handled."`
 		DeadLetters   int                `json:"deadLetters"`
-		Handlers      []statusHandler    `json:"handlers" doc:"The handlers of the stream that are paused, or have records that wait for another attempt."`
+		Handlers      []statusHandler    `json:"handlers" doc:"The handlers of the stream."`
+		Stream        statusStream       `json:"stream"`
+		Endpoints     []statusEndpoint   `json:"endpoints"`
 		Reports       statusReports      `json:"reports" doc:"The carrier's reports that are stored."`
 		StuckOrders   map[string]int     `json:"stuckOrders" doc:"By the kind of the problem, as they were counted last. Empty before the first count."`
 		CountedAt     *time.Time         `json:"countedAt,omitempty" doc:"When the stuck orders were counted."`
@@ -122,10 +142,16 @@ func (s *service) systemStatus(ctx context.Context, c caller, _ *struct{}) (*sta
 
 	for _, h := range status.Handlers {
 		out.Body.DeadLetters += h.DeadLetters
+		out.Body.Handlers = append(out.Body.Handlers,
+			statusHandler{h.Name, h.Waiting, h.Error, optionalTime(h.Since), optionalTime(h.NextTry), optionalTime(h.PausedAt), h.DeadLetters})
+	}
 
-		if h.Waiting > 0 || !h.PausedAt.IsZero() {
-			out.Body.Handlers = append(out.Body.Handlers, statusHandler{h.Name, h.Waiting, h.Error, optionalTime(h.Since), optionalTime(h.NextTry), optionalTime(h.PausedAt)})
-		}
+	// Lists are never null in JSON.
+	out.Body.Stream = statusStream{status.Stream.State, status.Stream.Records, status.Stream.More, append([]string{}, status.Stream.Workers...)}
+	out.Body.Endpoints = make([]statusEndpoint, len(status.Endpoints))
+
+	for i, e := range status.Endpoints {
+		out.Body.Endpoints[i] = statusEndpoint(e)
 	}
 
 	// A skipped survey has counted nothing, which must not look like no stuck orders.

@@ -36,6 +36,13 @@ type streamShard struct {
 	HandledAt     *time.Time `json:"handledAt,omitempty" doc:"When the newest record that is handled was created."`
 	Unread        string     `json:"unread,omitempty" doc:"Why the records could not be counted."`
 	Gaps          int64      `json:"gaps" doc:"How often records of the shard were lost."`
+	GapFrom       string     `json:"gapFrom,omitempty" doc:"The sequence number after which the newest gap began."`
+	GapAt         *time.Time `json:"gapAt,omitempty" doc:"When the newest gap was found."`
+	Parent        string     `json:"parent,omitempty" doc:"The shard that this one goes on."`
+	Open          bool       `json:"open" doc:"Whether the shard may get more records."`
+	Listed        bool       `json:"listed" doc:"Whether the service still lists the shard."`
+	Checkpoint    string     `json:"checkpoint,omitempty" doc:"The sequence number up to which every record is finished."`
+	OldestAt      *time.Time `json:"oldestAt,omitempty" doc:"When the oldest record was created that is not handled."`
 }
 
 // streamHandler is the unfinished work of a handler. It shows no error, which may name an order
@@ -111,5 +118,12 @@ func toStreamShard(shard status.ShardStatus, now time.Time) streamShard {
 		HandledAt:     optionalTime(shard.HandledAt),
 		Unread:        shard.Unread,
 		Gaps:          shard.Gaps,
+		GapFrom:       shard.GapFrom,
+		GapAt:         optionalTime(shard.GapAt),
+		Parent:        shard.Parent,
+		Open:          shard.Open,
+		Listed:        shard.Listed,
+		Checkpoint:    shard.Checkpoint,
+		OldestAt:      optionalTime(shard.OldestAt),
 	}
 }

@@ -32,7 +32,7 @@ type reference struct {
 	Handler        string     `json:"handler,omitempty"`
 	DeadLetter     string     `json:"deadLetter,omitempty" doc:"The id of the dead letter of the handler."`
 	Endpoint       string     `json:"endpoint,omitempty"`
-	Delivery       string     `json:"delivery,omitempty"`
+	Delivery       string     `json:"delivery,omitempty" doc:"The id of the delivery, as paths have it."`
 	Attempt        int        `json:"attempt,omitempty"`
 	Payment        string     `json:"payment,omitempty"`
 	Step           string     `json:"step,omitempty" doc:"The step of the payment."`
@@ -52,7 +52,7 @@ func (t tenant) showRef(r inspect.Ref) reference {
 	return reference{
 		TransitionID: int64(r.Transition), Event: r.Event, State: string(r.State), Code: r.Code, Needs: toStrings(r.Needs), Status: r.Status,
 		Execution: t.ownWords(r.Execution), Handler: r.Handler, DeadLetter: encodedID(r.DeadLetter),
-		Endpoint: t.publicID(r.Endpoint), Delivery: t.ownWords(r.Delivery), Attempt: r.Attempt,
+		Endpoint: t.publicID(r.Endpoint), Delivery: encodedID(r.Delivery), Attempt: r.Attempt,
 		Payment: t.publicID(r.Payment), Step: r.Step, Reservation: t.publicID(r.Reservation), Parcel: r.Parcel, Report: encodedID(r.Report),
 		ContentVersion: r.ContentVersion, Count: r.Count, First: optionalTime(r.First), More: r.More,
 		Error: t.ownWords(r.Error), NextTry: optionalTime(r.NextTry),

@@ -167,6 +167,7 @@ func (d *Deliveries) after(delivery Delivery, o outcome, now time.Time) Delivery
 	}
 	// Another one than in the record if the endpoint was created again: see Endpoint.owns.
 	delivery.generation = o.endpoint.generation
+	delivery.noteTry(o, now)
 
 	delivery.TriedAt, delivery.Answer, delivery.Response, delivery.Error = now.UTC(), o.answer.Status, o.answer.Text, ""
 	delivery.NextTry = time.Time{}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +52,12 @@ type Delivery struct {
 	TriedAt   time.Time `json:"triedAt,omitzero"`
 	// Redeliveries counts how often the delivery was sent again on request.
 	Redeliveries int `json:"redeliveries,omitempty"`
+	// Tries are the last attempts that have ended, oldest first, at most 20. Lists of an endpoint's deliveries lack
+	// them.
+	Tries []Try `json:"tries,omitempty"`
+
+	tried  int  // counts the attempts that were noted
+	newest *Try // to be noted by the next write
 
 	generation string // of the endpoint
 	version    int64  // counts the writes of the record
@@ -101,9 +108,6 @@ const (
 	deliveryName  = "delivery" // <endpoint>#<incarnation>#<transition, 19 digits>
 
 	deliveryKeyAttribute = "key"
-	deliveryEndpoint     = "endpoint"
-	deliveryTransition   = "transitionId"
-	deliveryIncarnation  = "incarnation"
 	deliveryState        = "state"
 	deliveryEvent        = "event"
 	deliveryFrom         = "from"
@@ -152,7 +156,13 @@ func DeliveryTableInput(name string) *dynamodb.CreateTableInput {
 			{AttributeName: aws.String(deliveryQueue), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String(deliveryDue), KeyType: types.KeyTypeRange},
 		},
-		Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		// All but the attempts, the newest call, the expiry and what the sort key says, too: an index projects at
+		// most 20 attributes by name.
+		Projection: &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{
+			deliveryKeyAttribute, deliveryState, deliveryEvent, deliveryFrom, deliveryAt, deliveryRecorded, deliveryAttributes, deliveryCause,
+			deliveryStatus, deliveryAttempts, deliveryAnswer, deliveryResponse, deliveryError, deliveryCreated, deliveryTried,
+			deliveryRedeliveries, deliveryVersion, deliveryGeneration, deliveryCount,
+		}},
 	}}
 
 	return in
@@ -203,9 +213,6 @@ func (d Delivery) encode(now time.Time) dynamo.Item {
 	// The transition's time is stored in nanoseconds, so that every attempt sends the same time.
 	maps.Copy(item, dynamo.Item{
 		deliveryKeyAttribute: dynamo.S(d.Key),
-		deliveryEndpoint:     dynamo.S(d.Endpoint),
-		deliveryTransition:   dynamo.N(int64(d.TransitionID)),
-		deliveryIncarnation:  dynamo.S(string(d.Incarnation)),
 		deliveryState:        dynamo.S(string(d.State)),
 		deliveryEvent:        dynamo.S(string(d.Event)),
 		deliveryFrom:         dynamo.S(string(d.From)),
@@ -273,16 +280,33 @@ func (d Delivery) outcome(now time.Time) dynamo.Item {
 		item[deliveryError] = dynamo.S(d.Error)
 	}
 
+	if d.newest != nil {
+		item[deliveryCount], item[tryAttribute(d.tried)] = dynamo.N(int64(d.tried)), dynamo.S(d.newest.encode())
+	}
+
 	return item
 }
 
+// named returns what the sort key says of a delivery.
+func named(item dynamo.Item) (endpoint string, life transitions.Incarnation, transition transitions.TransitionID) {
+	parts := strings.SplitN(dynamo.Text(item, deliveryName), "#", 4)
+	if len(parts) < 3 {
+		return "", "", 0
+	}
+	n, _ := strconv.ParseInt(parts[2], 10, 64)
+
+	return parts[0], transitions.Incarnation(parts[1]), transitions.TransitionID(n)
+}
+
 func decodeDelivery(item dynamo.Item) Delivery {
+	endpoint, life, transition := named(item)
+
 	d := Delivery{
 		Notification: Notification{
 			Key:          dynamo.Text(item, deliveryKeyAttribute),
 			OrderID:      transitions.OrderID(dynamo.Text(item, deliveryOrder)),
-			Incarnation:  transitions.Incarnation(dynamo.Text(item, deliveryIncarnation)),
-			TransitionID: transitions.TransitionID(dynamo.Number(item, deliveryTransition)),
+			Incarnation:  life,
+			TransitionID: transition,
 			State:        workflow.State(dynamo.Text(item, deliveryState)),
 			At:           time.Unix(0, dynamo.Number(item, deliveryAt)).UTC(),
 			RecordedAt:   dynamo.Time(item, deliveryRecorded),
@@ -290,7 +314,7 @@ func decodeDelivery(item dynamo.Item) Delivery {
 			Event:        workflow.Event(dynamo.Text(item, deliveryEvent)),
 			From:         workflow.State(dynamo.Text(item, deliveryFrom)),
 		},
-		Endpoint:     dynamo.Text(item, deliveryEndpoint),
+		Endpoint:     endpoint,
 		Status:       Status(dynamo.Text(item, deliveryStatus)),
 		Attempts:     int(dynamo.Number(item, deliveryAttempts)),
 		Answer:       int(dynamo.Number(item, deliveryAnswer)),
@@ -299,6 +323,7 @@ func decodeDelivery(item dynamo.Item) Delivery {
 		CreatedAt:    dynamo.Time(item, deliveryCreated),
 		TriedAt:      dynamo.Time(item, deliveryTried),
 		Redeliveries: int(dynamo.Number(item, deliveryRedeliveries)),
+		tried:        int(dynamo.Number(item, deliveryCount)),
 		generation:   dynamo.Text(item, deliveryGeneration),
 		version:      dynamo.Number(item, deliveryVersion),
 		call:         dynamo.Text(item, deliveryCall),
@@ -307,6 +332,8 @@ func decodeDelivery(item dynamo.Item) Delivery {
 	if d.Status == Pending {
 		d.NextTry = dynamo.Time(item, deliveryDue)
 	}
+
+	d.Tries = decodeTries(item, d)
 
 	// A cause that cannot be read is left out: nothing depends on it.
 	if text := dynamo.Text(item, deliveryCause); text != "" && json.Unmarshal([]byte(text), &d.Cause) != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -61,17 +62,21 @@ func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 
 	for range eraseAttempts {
 		next := d
-		next.Attributes, next.Response, next.Error = nil, "", ""
+		next.Attributes, next.Response, next.Error, next.Tries = nil, "", "", nil
 		next.Cause = d.Cause.WithoutPerson()
 
 		// The delivery has no personal data, for example because it was erased before.
-		if len(d.Attributes) == 0 && d.Response+d.Error == "" && d.Cause == next.Cause {
+		if len(d.Attributes) == 0 && d.Response+d.Error == "" && d.Cause == next.Cause && !d.hasHeads() {
 			return false, nil
 		}
 
 		done, err := r.write(ctx, &d, next, func(u *dynamo.Update) {
 			for _, name := range []string{deliveryAttributes, deliveryResponse, deliveryError} {
 				u.RemoveAttribute(name)
+			}
+
+			for n := range mostTries {
+				u.RemoveAttribute(tryAttribute(n))
 			}
 
 			if cause := next.encode(r.clock.Now())[deliveryCause]; cause != nil {
@@ -93,4 +98,9 @@ func (r records) erase(ctx context.Context, item dynamo.Item) (bool, error) {
 	}
 
 	return false, fmt.Errorf("erase the person of delivery %s: %w", d.ID(), errDeliveryMoved)
+}
+
+// hasHeads reports whether the delivery has beginnings of answers.
+func (d Delivery) hasHeads() bool {
+	return slices.ContainsFunc(d.Tries, func(t Try) bool { return t.Head != "" })
 }

@@ -28,6 +28,8 @@ func TestADeliveryIsReadAsItWasStored(t *testing.T) {
 	most.Cause = transitions.Cause{Code: "late", Actor: "cli:ada"}
 	most.Status, most.NextTry, most.TriedAt, most.Attempts = Pending, noon.Add(time.Minute), noon.Add(time.Second), 3
 	most.Answer, most.Response, most.Error = 503, "try later", "down"
+	// Without noted attempts, the record says what is known of one.
+	most.Tries = []Try{{At: most.TriedAt, Number: 1, Answer: 503, Head: "try later"}}
 
 	for name, d := range map[string]Delivery{"least": least, "most": most} {
 		item := d.encode(noon)

@@ -131,6 +131,12 @@ func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, e
 				u.RemoveAttribute(name)
 			}
 		}
+
+		if next.newest != nil {
+			for _, name := range []string{deliveryCount, tryAttribute(next.tried)} {
+				u.SetValue(name, set[name])
+			}
+		}
 	})
 }
 
@@ -156,6 +162,7 @@ func (r records) write(ctx context.Context, d *Delivery, next Delivery, change f
 	if err != nil {
 		return false, fmt.Errorf("change delivery %s: %w", d.ID(), err)
 	}
+	next.newest = nil // it is noted
 	*d = next
 
 	return true, nil

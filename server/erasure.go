@@ -37,6 +37,7 @@ func (b *Backend) erasureConfig() erasure.Config {
 		DeadLetters:   b.DeadLetters(),
 		Handlers:      b.EveryHandlerName(),
 		Lists:         b.Lists,
+		Stuck:         b.Processes,
 		QuietFor:      quietFor + b.Config.FreshFor,
 	}
 }

@@ -65,8 +65,10 @@ func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Surve
 
 	// A kind without a problem is stored as 0, so that its metric exists.
 	for _, kind := range stuckKinds() {
-		survey.Stuck[stuckLabel(kind)] = 0
+		survey.Stuck[kind.Label()] = 0
 	}
+
+	rows := stuckRows{foundAt: survey.At, expiresAt: began.Add(3 * max(b.Config.StuckEvery, defaultStuckEvery)), stored: map[string]int{}}
 
 	var err error
 	if bounded {
@@ -75,9 +77,16 @@ func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Surve
 
 	if err == nil && survey.Skipped == "" {
 		err = b.Executions.Survey(ctx, began, executions.Filter{Advance: true}, func(p executions.Problem) error {
-			survey.Stuck[stuckLabel(p.Kind)]++
+			survey.Stuck[p.Kind.Label()]++
+			rows.store(ctx, b, p)
+
 			return nil
 		}, func(orders int) { survey.Orders = orders })
+	}
+
+	// The rows are a help to find the orders. The count is right without them.
+	if rows.err != nil {
+		b.log.WarnContext(ctx, "stuck orders could not be stored", "error", rows.err)
 	}
 
 	if err != nil {
@@ -93,8 +102,31 @@ func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Surve
 	return survey, nil
 }
 
-// stuckLabel is a kind as a label of a metric.
-func stuckLabel(kind executions.Kind) string { return strings.ReplaceAll(string(kind), " ", "_") }
+// stuckRows stores what a survey has found, at most processes.MostStuck of each kind and tenant. The rows end
+// after three surveys, if workers do not survey any more.
+type stuckRows struct {
+	foundAt, expiresAt time.Time
+	stored             map[string]int // by tenant and kind
+	err                error          // the first one
+}
+
+func (r *stuckRows) store(ctx context.Context, b *Backend, p executions.Problem) {
+	id := string(p.Ref())
+	owner, _, owned := strings.Cut(id, ":")
+	if !owned {
+		owner = ""
+	}
+
+	of := owner + "/" + p.Kind.Label()
+	if r.stored[of] == processes.MostStuck || r.err != nil {
+		return
+	}
+	r.stored[of]++
+
+	r.err = b.Processes.StoreStuck(ctx, processes.StuckOrder{
+		OrderID: id, Kind: p.Kind.Label(), State: string(p.State), Since: p.Since, Cause: p.Cause, Commands: p.Commands, FoundAt: r.foundAt, ExpiresAt: r.expiresAt,
+	})
+}
 
 // observeSurvey shows the result as metrics. If the orders were not counted, it changes nothing: a zero
 // would be wrong.

@@ -17,7 +17,7 @@ import (
 // as its mapping says, and reads each image back. A part of a transaction is written so where it is made (see
 // Orders.part), because a transaction may be another package's.
 type mapped struct {
-	dynamoDB
+	DynamoDB
 
 	mapping Mapping
 	table   string
@@ -44,7 +44,7 @@ func (c mapped) refusal(err error, key image) error {
 
 func (c mapped) GetItem(ctx context.Context, in *dynamodb.GetItemInput, options ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	if !c.is(in.TableName) {
-		return c.dynamoDB.GetItem(ctx, in, options...)
+		return c.DynamoDB.GetItem(ctx, in, options...)
 	}
 
 	w, request := c.mapping.writing(in.ExpressionAttributeNames), *in
@@ -52,7 +52,7 @@ func (c mapped) GetItem(ctx context.Context, in *dynamodb.GetItemInput, options 
 	request.ProjectionExpression = w.expression(in.ProjectionExpression)
 	request.ExpressionAttributeNames = w.names()
 
-	out, err := c.dynamoDB.GetItem(ctx, &request, options...)
+	out, err := c.DynamoDB.GetItem(ctx, &request, options...)
 	if err == nil {
 		out.Item = c.image(out.Item, in.Key)
 	}
@@ -62,7 +62,7 @@ func (c mapped) GetItem(ctx context.Context, in *dynamodb.GetItemInput, options 
 
 func (c mapped) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	if !c.is(in.TableName) {
-		return c.dynamoDB.PutItem(ctx, in, options...)
+		return c.DynamoDB.PutItem(ctx, in, options...)
 	}
 
 	w, request := c.mapping.writing(in.ExpressionAttributeNames), *in
@@ -70,14 +70,14 @@ func (c mapped) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options 
 	request.ConditionExpression = w.expression(in.ConditionExpression)
 	request.ExpressionAttributeNames = w.names()
 
-	out, err := c.dynamoDB.PutItem(ctx, &request, options...)
+	out, err := c.DynamoDB.PutItem(ctx, &request, options...)
 
 	return out, c.refusal(err, in.Item)
 }
 
 func (c mapped) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	if !c.is(in.TableName) {
-		return c.dynamoDB.UpdateItem(ctx, in, options...)
+		return c.DynamoDB.UpdateItem(ctx, in, options...)
 	}
 
 	w, request := c.mapping.writing(in.ExpressionAttributeNames), *in
@@ -85,7 +85,7 @@ func (c mapped) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, op
 	request.ConditionExpression, request.UpdateExpression = w.expression(in.ConditionExpression), w.expression(in.UpdateExpression)
 	request.ExpressionAttributeNames = w.names()
 
-	out, err := c.dynamoDB.UpdateItem(ctx, &request, options...)
+	out, err := c.DynamoDB.UpdateItem(ctx, &request, options...)
 	if err == nil {
 		out.Attributes = c.image(out.Attributes, in.Key)
 	}
@@ -97,7 +97,7 @@ func (c mapped) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, op
 // The keys at which pages begin and end are the table's, because a page may end at another entity.
 func (c mapped) Scan(ctx context.Context, in *dynamodb.ScanInput, options ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
 	if !c.is(in.TableName) {
-		return c.dynamoDB.Scan(ctx, in, options...)
+		return c.DynamoDB.Scan(ctx, in, options...)
 	}
 
 	w, request := c.mapping.writing(in.ExpressionAttributeNames), *in
@@ -107,7 +107,7 @@ func (c mapped) Scan(ctx context.Context, in *dynamodb.ScanInput, options ...fun
 	request.FilterExpression, request.ExpressionAttributeValues = w.onlyOrders(request.FilterExpression, request.ExpressionAttributeValues)
 	request.ExpressionAttributeNames = w.names()
 
-	out, err := c.dynamoDB.Scan(ctx, &request, options...)
+	out, err := c.DynamoDB.Scan(ctx, &request, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +24,14 @@ func ordersList(s *settings) *cobra.Command {
 	reference := c.Flags().String("reference", "", "only orders with this reference")
 	version := c.Flags().Int("version", 0, "only orders of this version of the definition; 0: any")
 	limit := limitFlag(c.Flags(), 100, 1_000, "at most this many")
+	since := c.Flags().String("since", "", "only orders since this time: a duration like 24h, or RFC 3339; by the time of entering a state alone, else of placing; needs lists of orders and --tenant")
+	until := c.Flags().String("until", "", "only orders before this time, as --since")
+	stuck := c.Flags().Bool("stuck", false, "only those that the newest survey has found to need a person, with the cause and the next step; with --tenant, else of the default tenant")
 	after := c.Flags().String("after", "", "continue after this order (the last of the page before)")
 	tenant := c.Flags().String("tenant", "", "only orders of this tenant, from the lists of orders if there are any")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		// A variable of a script without a value must not list everything.
-		if err := given(c.Flags(), "state", "customer", "reference", "after", "tenant"); err != nil {
+		if err := given(c.Flags(), "state", "customer", "reference", "after", "tenant", "since", "until"); err != nil {
 			return err
 		}
 
@@ -37,8 +41,31 @@ func ordersList(s *settings) *cobra.Command {
 			}
 		}
 
+		var from, before time.Time
+		var err error
+		if *since != "" {
+			if from, err = pointInTime("since", *since); err != nil {
+				return err
+			}
+		}
+
+		if *until != "" {
+			if before, err = pointInTime("until", *until); err != nil {
+				return err
+			}
+		}
+
+		if *stuck {
+			if *state+*customer+*reference+*since+*until != "" || *version != 0 {
+				return usageError("stuck: only with --tenant, --limit and --after")
+			}
+
+			return s.with(c.Context(), func(b *server.Backend) error { return printStuck(c, s, b, ownerOf(*tenant), *after, *limit) })
+		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			page := inspect.Page{State: workflow.State(*state), Customer: *customer, Reference: *reference, Version: *version, After: transitions.OrderID(*after), Limit: *limit}
+			page.Since, page.Until = from, before
 			page.Progress = s.progress.orders("read")
 
 			found, err := listOrders(c, b, page, *tenant)
@@ -65,6 +92,35 @@ func ordersList(s *settings) *cobra.Command {
 	}
 
 	return s.long(c, "reading orders")
+}
+
+// printStuck prints the stuck orders of an owner that the newest survey has found.
+func printStuck(c *cobra.Command, s *settings, b *server.Backend, owner, after string, limit int) error {
+	survey, err := b.Processes.StuckSince(c.Context())
+	if err != nil {
+		return err
+	}
+
+	page, next, err := b.Processes.Stuck(c.Context(), owner, survey, after, limit)
+	if err != nil {
+		return err
+	}
+
+	if s.json {
+		return printMore(c.ErrOrStderr(), next, printLines(c.OutOrStdout(), page))
+	}
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ORDER\tKIND\tSTATE\tSINCE\tFOUND\tCAUSE\tNEXT")
+
+	for _, o := range page {
+		command := ""
+		if len(o.Commands) > 0 {
+			command = o.Commands[0]
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.OrderID, o.Kind, o.State, stampOf(o.Since), stampOf(o.FoundAt), inLine(o.Cause), command)
+	}
+
+	return printMore(c.ErrOrStderr(), next, w.Flush())
 }
 
 // listOrders returns a page of the tenant's orders, or of all tenants' if tenant is empty. It says

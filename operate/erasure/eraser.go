@@ -46,7 +46,7 @@ type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Config says where a person may be. All fields but Lists are required.
+// Config says where a person may be. All fields but Lists and Stuck are required.
 type Config struct {
 	DynamoDB dynamoDB
 	Orders   *transitions.Orders
@@ -60,6 +60,10 @@ type Config struct {
 	Handlers    []string
 	// Lists are the lists of orders. Their table may be missing. Default: none.
 	Lists *lists.Lists
+	// Stuck has the rows of stuck orders. Default: none.
+	Stuck interface {
+		ForgetStuck(ctx context.Context, order string) error
+	}
 	// QuietFor is how long an order must not have moved: longer than a handler takes that has begun
 	// with a change just before.
 	QuietFor time.Duration
@@ -149,7 +153,7 @@ func (e *Eraser) check(ctx context.Context, order *transitions.Order) error {
 }
 
 // Erase removes the person from the order and from what is stored about it. It costs a read of all
-// dead letters and of all stored reports of the carrier, which are not found by their order.
+// dead letters: one that cannot be read may be about the order.
 func (e *Eraser) Erase(ctx context.Context, id transitions.OrderID) (Erased, error) {
 	done := Erased{OrderID: id}
 
@@ -197,6 +201,12 @@ func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased
 
 	if done.Reports, err = e.cfg.Reports.Erase(ctx, string(id)); err != nil {
 		return err
+	}
+
+	if e.cfg.Stuck != nil {
+		if err := e.cfg.Stuck.ForgetStuck(ctx, string(id)); err != nil {
+			return err
+		}
 	}
 
 	if err := refusals.Forget(ctx, e.cfg.DynamoDB, e.cfg.RefusalsTable, string(id)); err != nil {

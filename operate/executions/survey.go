@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,9 @@ const (
 	// than Ratchet writes. Nothing moves the order until a person corrects the attribute.
 	Unreadable Kind = "unreadable"
 )
+
+// Label is the kind as a label of a metric and in stored rows.
+func (k Kind) Label() string { return strings.ReplaceAll(string(k), " ", "_") }
 
 // Problem is an order that needs a person, with the cause and the commands that make it move again.
 type Problem struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -24,6 +25,10 @@ type Page struct {
 	Reference string
 	// Version keeps only orders of that version of the definition. 0 keeps all.
 	Version int
+	// Since and Until keep orders that were placed or have entered their state since Since and before Until, in
+	// milliseconds; By says which. Only the lists of orders have these times. Zero keeps all.
+	Since, Until time.Time
+	By           Time
 	// After is the id of the last order of the page before. Empty starts at the beginning.
 	After transitions.OrderID
 	// Limit is how many orders to return at most, 1 to 1,000. Default 100.
@@ -33,12 +38,48 @@ type Page struct {
 	Progress func(orders int)
 }
 
+// Time says by which time a page of orders is bounded. Empty is the time by which the list is sorted.
+type Time string
+
+// The times of an order. A list of a state is sorted by the time at which orders have entered it, and every other
+// list by the time at which they were placed.
+const (
+	ByPlacing  Time = "placed"
+	ByEntering Time = "entered"
+)
+
+// ErrFilter means that orders cannot be filtered like that: the error says why.
+var ErrFilter = errors.New("orders cannot be filtered like that")
+
+// checkTimes returns ErrFilter if the times of the page are those of another list than the one that the page comes
+// from.
+func (p Page) checkTimes(fromLists bool) error {
+	byEntering := p.State != "" && p.Customer == "" && p.Reference == ""
+
+	switch {
+	case p.Since.IsZero() && p.Until.IsZero() && p.By == "":
+		return nil
+	case !fromLists:
+		return fmt.Errorf("%w: by time only with lists of orders (setting order-lists) and without a version", ErrFilter)
+	case p.By == ByEntering && !byEntering:
+		return fmt.Errorf("%w: by the time of entering only with a state, and without a customer and a reference", ErrFilter)
+	case p.By == ByPlacing && byEntering:
+		return fmt.Errorf("%w: a list of a state has only the times of entering it", ErrFilter)
+	}
+
+	return nil
+}
+
 // errPageFull ends a scan whose page is full.
 var errPageFull = errors.New("the page is full")
 
 // List returns orders in no useful order. It scans the table. An order that cannot be read does not hide
 // the others: it is in Unreadable. An invalid page is [transitions.ErrInvalidRequest].
 func List(ctx context.Context, o *transitions.Orders, p Page) (Listing, error) {
+	if err := p.checkTimes(false); err != nil {
+		return Listing{}, fmt.Errorf("list orders: %w", err)
+	}
+
 	if p.Limit == 0 {
 		p.Limit = 100
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -96,5 +97,40 @@ func TestOrdersAreCountedByVersionAndState(t *testing.T) {
 
 	if _, err := inspect.Count(t.Context(), s.Orders, transitions.Sweep{Segments: 65}); !errors.Is(err, transitions.ErrInvalidRequest) {
 		t.Errorf("65 segments: got %v", err)
+	}
+}
+
+// TestAFilterThatCannotBeIsNamed: by time only the lists can be read, each by its own.
+func TestAFilterThatCannotBeIsNamed(t *testing.T) {
+	s := newOrders(t)
+	since := time.Now()
+
+	for _, p := range []inspect.Page{{Since: since}, {Until: since}, {By: inspect.ByPlacing}} {
+		if _, err := inspect.List(t.Context(), s.Orders, p); !errors.Is(err, inspect.ErrFilter) {
+			t.Errorf("a scan with %+v: %v", p, err)
+		}
+	}
+
+	l := s.Lists(s.Orders)
+	if _, err := l.Rebuild(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, c := range []struct {
+		page inspect.Page
+		want error
+	}{
+		{inspect.Page{Since: since, By: inspect.ByPlacing}, nil},
+		{inspect.Page{Since: since, State: workflow.Shipped}, nil},
+		{inspect.Page{Since: since, State: workflow.Shipped, By: inspect.ByEntering}, nil},
+		{inspect.Page{Since: since, State: workflow.Shipped, Customer: "ada", By: inspect.ByPlacing}, nil},
+		{inspect.Page{Since: since, By: inspect.ByEntering}, inspect.ErrFilter},
+		{inspect.Page{Since: since, State: workflow.Shipped, By: inspect.ByPlacing}, inspect.ErrFilter},
+		{inspect.Page{Since: since, State: workflow.Shipped, Reference: "r", By: inspect.ByEntering}, inspect.ErrFilter},
+		{inspect.Page{Since: since, Version: 1}, inspect.ErrFilter},
+	} {
+		if _, err := inspect.Listed(t.Context(), s.Orders, l, "", c.page); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v, want %v", c.page, err, c.want)
+		}
 	}
 }

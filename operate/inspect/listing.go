@@ -62,7 +62,13 @@ func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner st
 	}
 
 	if fromLists {
-		page, err := l.Page(ctx, lists.Query{Owner: owner, State: p.State, Customer: p.Customer, Reference: p.Reference, After: after, Limit: p.Limit})
+		if err := p.checkTimes(true); err != nil {
+			return Listing{}, fmt.Errorf("list orders: %w", err)
+		}
+
+		page, err := l.Page(ctx, lists.Query{
+			Owner: owner, State: p.State, Customer: p.Customer, Reference: p.Reference, Since: p.Since, Until: p.Until, After: after, Limit: p.Limit,
+		})
 		listing := Listing{Orders: page.Orders, Next: page.Next, Stale: page.Stale}
 		for _, u := range page.Unreadable {
 			listing.Unreadable = append(listing.Unreadable, Unreadable{OrderID: u.OrderID, Reason: ReasonOf(u.Err)})

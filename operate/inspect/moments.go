@@ -126,8 +126,13 @@ func failingOf(ctx context.Context, a Around, deliveries []notify.Delivery) (map
 }
 
 func ofDeliveries(deliveries []notify.Delivery, failing map[string]notify.Endpoint) []Moment {
-	moments := make([]Moment, len(deliveries))
-	for i, d := range deliveries {
+	var moments []Moment
+	for _, d := range deliveries {
+		// The newest attempt is in the delivery's own moment.
+		for _, try := range d.Tries[:max(0, len(d.Tries)-1)] {
+			moments = append(moments, ofTry(d, try))
+		}
+
 		m := Moment{
 			At: d.CreatedAt, Kind: AboutDelivery,
 			What: fmt.Sprintf("notification of %s to %s: %s after %s", d.State, d.Endpoint, d.Status, plural.Of(d.Attempts, "attempt")),
@@ -154,10 +159,27 @@ func ofDeliveries(deliveries []notify.Delivery, failing map[string]notify.Endpoi
 		case notify.Pending:
 			m.Next = "wait: it is tried again at " + d.NextTry.Format(time.RFC3339)
 		}
-		moments[i] = m
+		moments = append(moments, m)
 	}
 
 	return moments
+}
+
+// ofTry is an attempt that another one has followed.
+func ofTry(d notify.Delivery, try notify.Try) Moment {
+	m := Moment{
+		At: try.At, Kind: AboutDelivery, What: fmt.Sprintf("attempt %d of the notification of %s to %s", try.Number, d.State, d.Endpoint),
+		Ref: Ref{Transition: d.TransitionID, State: d.State, Endpoint: d.Endpoint, Delivery: d.ID(), Attempt: try.Number},
+	}
+	if try.Answer != 0 {
+		m.What += fmt.Sprintf(" was answered with %d", try.Answer)
+	}
+
+	if try.Head != "" {
+		m.What += ": " + try.Head
+	}
+
+	return m
 }
 
 // ofRefusals places each kind of refusal at its last time. The log of refusals is incomplete, so

@@ -129,6 +129,17 @@ func (s *Store) NewestSurvey(ctx context.Context) (survey Survey, known bool, er
 	return survey, true, nil
 }
 
+// StuckSince returns when the newest survey began that has looked, for [Store.Stuck]; zero if there is none. A
+// survey that was skipped has not looked: what the one before it has found ends by itself.
+func (s *Store) StuckSince(ctx context.Context) (time.Time, error) {
+	survey, known, err := s.NewestSurvey(ctx)
+	if err != nil || !known || survey.Skipped != "" {
+		return time.Time{}, err
+	}
+
+	return survey.At, nil
+}
+
 func (s *Store) readSurvey(ctx context.Context) (dynamo.Item, error) {
 	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &s.cfg.Table,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -34,6 +35,9 @@ type Query struct {
 	// Orders in another state or of another customer are left out: a page may be shorter than
 	// the limit.
 	Reference string
+	// Since and Until bound the time by which the list is sorted: since Since, and before Until, in milliseconds.
+	// Zero is no bound. They are a range of the list's keys and cost nothing.
+	Since, Until time.Time
 	// After is the Next of the page before. Empty begins with the newest order.
 	After string
 	// Limit is how many orders to return at most, 1 to 1,000.
@@ -124,11 +128,11 @@ func (q Query) isOfState() bool { return q.State != "" && q.Customer == "" && q.
 // places returns the newest places of the list after q.After, at most q.Limit.
 func (l *Lists) places(ctx context.Context, q Query) ([]string, error) {
 	if q.Reference != "" {
-		return l.newest(ctx, referenceList(q.Owner, q.Reference), q.After, q.Limit)
+		return l.newest(ctx, referenceList(q.Owner, q.Reference), q)
 	}
 
 	if q.Customer != "" {
-		return l.newest(ctx, customerList(q.Owner, q.Customer), q.After, q.Limit)
+		return l.newest(ctx, customerList(q.Owner, q.Customer), q)
 	}
 
 	found := make([][]string, shards)
@@ -141,7 +145,7 @@ func (l *Lists) places(ctx context.Context, q Query) ([]string, error) {
 			if q.State != "" {
 				list = stateShard(q.Owner, q.State, shard)
 			}
-			found[shard], err = l.newest(ctx, list, q.After, q.Limit)
+			found[shard], err = l.newest(ctx, list, q)
 
 			return err
 		})
@@ -157,12 +161,41 @@ func (l *Lists) places(ctx context.Context, q Query) ([]string, error) {
 	return all[:min(len(all), q.Limit)], nil
 }
 
-// newest returns the newest places of one shard below the bound, at most limit.
-func (l *Lists) newest(ctx context.Context, list, bound string, limit int) ([]string, error) {
+// bounds are the range of places that the query asks for: from the first on, and below the second. Empty is no
+// bound.
+func (q Query) bounds() (from, below string) {
+	if !q.Since.IsZero() {
+		from = placeAt("", q.Since)
+	}
+
+	if !q.Until.IsZero() {
+		below = placeAt("", q.Until)
+	}
+
+	// A page goes on below the last place of the page before, which is below the bound.
+	return from, cmp.Or(q.After, below)
+}
+
+// newest returns the newest places of one shard that the query asks for, at most its limit.
+func (l *Lists) newest(ctx context.Context, list string, q Query) ([]string, error) {
+	limit := q.Limit
 	condition, values := listAttribute+" = :list", dynamo.Item{":list": dynamo.S(list)}
-	if bound != "" {
-		condition += " AND " + placeAttribute + " < :bound"
-		values[":bound"] = dynamo.S(bound)
+
+	// A condition on a sort key has one comparison, or a range that includes both ends. No order is at the
+	// upper end: a place of a time without an order's id is none, and After is left out below.
+	switch from, below := q.bounds(); {
+	case from != "" && below != "":
+		if from >= below {
+			return nil, nil
+		}
+		condition += " AND " + placeAttribute + " BETWEEN :from AND :below"
+		values[":from"], values[":below"] = dynamo.S(from), dynamo.S(below)
+	case from != "":
+		condition += " AND " + placeAttribute + " >= :from"
+		values[":from"] = dynamo.S(from)
+	case below != "":
+		condition += " AND " + placeAttribute + " < :below"
+		values[":below"] = dynamo.S(below)
 	}
 
 	// The read is eventually consistent, at half the cost: the lists lag behind the orders in any
@@ -184,7 +217,9 @@ func (l *Lists) newest(ctx context.Context, list, bound string, limit int) ([]st
 		}
 
 		for _, item := range out.Items {
-			places = append(places, dynamo.Text(item, placeAttribute))
+			if place := dynamo.Text(item, placeAttribute); place != q.After {
+				places = append(places, place)
+			}
 		}
 
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
