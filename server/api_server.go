@@ -137,6 +137,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Around:      b.Around(),
 		DueBefore:   b.DueBefore,
 		Executions:  b.Executions,
+		Machine:     b.flow.machine,
 		BookAgain:   b.BookAgain,
 		Replay:      b.replayOrder,
 		Start:       b.startPlaced,
