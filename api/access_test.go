@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -235,6 +236,34 @@ func TestRequestsFromOtherOriginsAreRefused(t *testing.T) {
 			a := s.ask(o.method, path, "{}", c.headers...)
 			if (a.code() == "cross_origin") != c.refused {
 				t.Errorf("%s from %s: %d %s", o.id, name, a.StatusCode, a.text)
+			}
+		}
+	}
+}
+
+// TestTheGrantForPersonalDataOpensNoRoute: every operation answers with the same status with the grant and without it,
+// in every scope, but for those that say where personal data go. It opens nothing that the scope does not.
+func TestTheGrantForPersonalDataOpensNoRoute(t *testing.T) {
+	s := newAPIServer(t, nil)
+	needGrant := []string{"create-endpoint", "change-endpoint"}
+
+	for _, scope := range []auth.Scope{auth.Read, auth.Act, auth.Admin} {
+		for _, o := range operations(t) {
+			if o.scope == "" {
+				continue
+			}
+
+			statuses := map[bool]int{} // by the grant
+			for tenant, personal := range map[auth.Tenant]bool{"acme": true, "beta": false} {
+				by := person(tenant, scope) // of a tenant of its own, so that the second request repeats nothing
+				by.Personal = personal
+
+				headers := []string{"Idempotency-Key", fmt.Sprint(o.id, scope)}
+				statuses[personal] = s.as(by, o.method, parameter.ReplaceAllString(o.path, "x"), "{}", headers...).StatusCode
+			}
+
+			if needs := slices.Contains(needGrant, o.id) && scope == auth.Admin; needs != (statuses[false] == http.StatusForbidden && statuses[true] != http.StatusForbidden) || !needs && statuses[true] != statuses[false] {
+				t.Errorf("%s with scope %s: %d with the grant, %d without", o.id, scope, statuses[true], statuses[false])
 			}
 		}
 	}

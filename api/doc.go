@@ -24,6 +24,8 @@
 //     seconds of the end of its credential.
 //   - A request has the caller that another part of the process has named with [As], or the caller of its
 //     credential. Nothing of a request from the network becomes the former.
+//   - A caller without the grant for personal data sees "[masked]" in place of what can hold something of a
+//     person, and no request may contain that form. docs/api.md has the rules.
 //   - A thing of another tenant gets the same answer as a thing that does not exist.
 //   - No answer repeats a value of a refused body, and no answer or log line contains a
 //     task token or a credential.

@@ -39,6 +39,7 @@ func (s *service) routes(h huma.API) {
 	s.endpointRoutes(h)
 	s.deliveryRoutes(h)
 	s.statusRoutes(h)
+	s.workflowRoutes(h)
 	s.actRoutes(h)
 
 	describeMasks(h.OpenAPI(), h.OpenAPI().Components.Schemas.Map()["Problem"], reflect.TypeFor[problem]())

@@ -94,6 +94,7 @@ func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 		{"GET", "/v1/accounts/%s", "", "alice"},
 		{"GET", "/v1/accounts/%s/entries", "", "alice"},
 		{"GET", "/v1/accounts/alice/holds/%s", "", "h-1"},
+		{"GET", "/v1/accounts/%s/holds", "", "alice"},
 		{"POST", "/v1/accounts/%s/close", "", "alice"},
 		{"GET", "/v1/transfers/%s", "", "t-1"},
 		{"GET", "/v1/payments/%s", "", "p-1"},

@@ -138,6 +138,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		DueBefore:   b.DueBefore,
 		Executions:  b.Executions,
 		Processes:   b.Processes,
+		Machine:     b.flow.machine,
 		BookAgain:   b.BookAgain,
 		Replay:      b.replayOrder,
 		Start:       b.startPlaced,

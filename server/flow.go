@@ -14,6 +14,7 @@ import (
 
 	"ratchet"
 	"ratchet/activities/steps"
+	"ratchet/api"
 	"ratchet/workflow"
 	"ratchet/workflow/check"
 )
@@ -44,6 +45,8 @@ type flow struct {
 
 	// fit returns the error of check, which runs once.
 	fit func() error
+	// machine returns the state machine with the report of its check, which runs once.
+	machine func() (api.Machine, error)
 }
 
 // newFlow returns the flow that the configuration describes. It reads the files and checks
@@ -60,6 +63,13 @@ func newFlow(c Config) (*flow, error) {
 		_, err := f.check()
 
 		return err
+	})
+
+	f.machine = sync.OnceValues(func() (api.Machine, error) {
+		cfg := f.checkConfig()
+		report, err := check.StateMachine([]byte(f.asl), f.definition, cfg)
+
+		return api.Machine{ASL: []byte(f.asl), Tasks: cfg.Tasks, Report: report}, err
 	})
 
 	if w := c.Parts.Workflow; w != nil {

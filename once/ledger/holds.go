@@ -23,7 +23,7 @@ func (l *Ledger) Holds(ctx context.Context, account, after string, limit int) (a
 		ConsistentRead:            aws.Bool(true),
 		KeyConditionExpression:    aws.String("accountId = :account"),
 		ExpressionAttributeValues: dynamo.Item{":account": dynamo.S(account)},
-		Limit:                     aws.Int32(int32(limit)), //nolint:gosec // at most 1,000
+		Limit:                     aws.Int32(int32(limit)),
 	}
 	if after != "" {
 		in.ExclusiveStartKey = holdKey(account, after)

@@ -32,12 +32,13 @@ func (e *Executions) List(ctx context.Context, status types.ExecutionStatus, aft
 		return nil, "", err
 	}
 
-	in := &sfn.ListExecutionsInput{StateMachineArn: &machine, StatusFilter: status, MaxResults: int32(limit)} //nolint:gosec // at most 1,000
+	in := &sfn.ListExecutionsInput{StateMachineArn: &machine, StatusFilter: status, MaxResults: int32(limit)}
 	if after != "" {
 		in.NextToken = &after
 	}
 
 	var out *sfn.ListExecutionsOutput
+
 	err = asked(ctx, func() (err error) {
 		out, err = e.cfg.SFN.ListExecutions(ctx, in)
 		return err
@@ -123,7 +124,7 @@ type HistoryPage struct {
 func (e *Executions) History(ctx context.Context, arn string, p HistoryPage) (events []Event, next string, err error) {
 	in := &sfn.GetExecutionHistoryInput{
 		ExecutionArn:         &arn,
-		MaxResults:           int32(p.Limit), //nolint:gosec // at most 1,000
+		MaxResults:           int32(p.Limit),
 		ReverseOrder:         p.NewestFirst,
 		IncludeExecutionData: &p.Data,
 	}
@@ -132,6 +133,7 @@ func (e *Executions) History(ctx context.Context, arn string, p HistoryPage) (ev
 	}
 
 	var out *sfn.GetExecutionHistoryOutput
+
 	err = asked(ctx, func() (err error) {
 		out, err = e.cfg.SFN.GetExecutionHistory(ctx, in)
 		return err

@@ -1,0 +1,110 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"ratchet"
+	"ratchet/activities/steps"
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/workflow"
+	"ratchet/workflow/check"
+)
+
+// workflowAnswer is the answer of /v1/workflow.
+type workflowAnswer struct {
+	Name, Place, Initial string
+	Version              int
+	States               []struct {
+		State    string
+		Terminal bool
+	}
+	Transitions []struct {
+		Event, To string
+		From, If  []string
+	}
+	Machine *struct {
+		StartAt string
+		States  []machineStateAnswer
+	}
+	Check *struct{ Errors, Warnings int }
+}
+
+type machineStateAnswer struct {
+	Name, Type, Awaits   string
+	Creates              bool
+	Events, Next, Orders []string
+}
+
+// The answer has every state and transition of the definition, every state of the state machine, and the events that
+// its tasks apply.
+func TestTheWorkflowIsReadWithItsStateMachine(t *testing.T) {
+	s := newAPIServer(t, func(c *api.Config) {
+		c.Machine = func() (api.Machine, error) {
+			cfg := steps.CheckConfig()
+			report, err := check.StateMachine([]byte(ratchet.StateMachine), workflow.Order(), cfg)
+
+			return api.Machine{ASL: []byte(ratchet.StateMachine), Tasks: cfg.Tasks, Report: report}, err
+		}
+	})
+
+	var got workflowAnswer
+	s.want(s.ask("GET", "/v1/workflow", "", "Authorization", s.key("acme", auth.Read)), http.StatusOK, "").read(t, &got)
+
+	d := workflow.Order()
+	if got.Name != d.Name() || got.Version != d.Version() || got.Place != string(d.Place()) || got.Initial != string(d.Initial()) || len(got.States) != len(d.States()) {
+		t.Errorf("%+v", got)
+	}
+
+	for _, tr := range got.Transitions {
+		for _, from := range tr.From {
+			if !slices.ContainsFunc(d.Choices(workflow.State(from), workflow.Event(tr.Event)), func(c workflow.Transition) bool { return string(c.To) == tr.To }) {
+				t.Errorf("%s from %s to %s is none of the definition", tr.Event, from, tr.To)
+			}
+		}
+	}
+
+	if got.Machine == nil || got.Check == nil || got.Check.Errors != 0 {
+		t.Fatalf("%+v", got)
+	}
+
+	report, err := check.StateMachine([]byte(ratchet.StateMachine), d, steps.CheckConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	events, creates, awaits := []string{}, 0, []string{}
+	for _, state := range got.Machine.States {
+		events = append(events, state.Events...)
+		if state.Creates {
+			creates++
+		}
+
+		if state.Awaits != "" {
+			awaits = append(awaits, state.Awaits)
+		}
+
+		for _, next := range state.Next {
+			if !slices.ContainsFunc(got.Machine.States, func(other machineStateAnswer) bool { return other.Name == next }) {
+				t.Errorf("%s leads to %s, which is not shown", state.Name, next)
+			}
+		}
+	}
+
+	if len(got.Machine.States) != report.States || creates == 0 || !slices.Contains(events, "pay") || !slices.Contains(awaits, "SHIPPED") || !slices.Contains(awaits, "DELIVERED") {
+		t.Errorf("%d states of %d, %d create the order, events %v, awaits %v", len(got.Machine.States), report.States, creates, events, awaits)
+	}
+}
+
+func TestADefinitionWithoutItsStateMachine(t *testing.T) {
+	s := newAPIServer(t, dev)
+
+	var got workflowAnswer
+	s.want(s.ask("GET", "/v1/workflow", ""), http.StatusOK, "").read(t, &got)
+
+	if got.Machine != nil || got.Check != nil || len(got.Transitions) == 0 {
+		t.Errorf("%+v", got)
+	}
+}
