@@ -178,12 +178,14 @@ func printedTexts(t *testing.T) map[string]string {
 	t.Helper()
 
 	found := map[string]string{}
+
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 
 		name := filepath.ToSlash(path)
+
 		if d.IsDir() {
 			skipped := strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || slices.Contains([]string{"testdata", "tests", "examples", "tools", "bench", "scaffold"}, d.Name())
 			if skipped {

@@ -113,6 +113,7 @@ func TestOnlySoManyWait(t *testing.T) {
 		synctest.Wait()
 
 		began := time.Now()
+
 		for range cap(statuses) {
 			group.Go(func() { statuses <- a.post("/orders", "", "Idempotency-Key", "k").status })
 		}
