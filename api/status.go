@@ -79,8 +79,8 @@ type statusEndpoint struct {
 	Status  string `json:"status"`
 	Reason  string `json:"reason,omitempty" doc:"Why it is disabled or failing."`
 	Pending int    `json:"pending" doc:"Deliveries that wait, of the first 50 endpoints, up to 100 each."`
-	Missed   int    `json:"missed" doc:"Deliveries that were missed, up to 100."`
-	More     bool   `json:"more" doc:"Whether there may be more of them."`
+	Missed  int    `json:"missed" doc:"Deliveries that were missed, up to 100."`
+	More    bool   `json:"more" doc:"Whether there may be more of them."`
 }
 
 type statusReports struct {
