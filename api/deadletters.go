@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"ratchet/api/internal/input"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
+	"ratchet/streams/store"
 	"ratchet/transitions"
 )
 
@@ -30,6 +32,28 @@ func (s *service) deadLetterRoutes(h huma.API) {
 		summary:     "List the dead letters of a handler: changes of orders that it gave up on",
 		description: "A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listDeadLetters)
+
+	register(s, h, route{
+		id:          "list-all-dead-letters",
+		method:      http.MethodGet,
+		path:        "/v1/dead-letters",
+		tag:         "dead letters",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		summary:     "List the dead letters of all handlers, one handler after the other",
+		description: "A page may be shorter than the limit, even empty, and have a next one.",
+	}, s.listAllDeadLetters)
+	register(s, h, route{
+		id:          "get-dead-letter",
+		method:      http.MethodGet,
+		path:        "/v1/dead-letters/{handler}/{letter}",
+		tag:         "dead letters",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "Read a dead letter with the change that was not handled",
+		description: "The images are the order's items before and after the change, whole, in DynamoDB's JSON: only callers with the grant for personal data get them.",
+	}, s.getDeadLetter)
 
 	verb := func(id, path, summary, description string, auditParams ...string) route {
 		return adminVerb("dead letters", id, http.MethodPost, "/v1/dead-letters/{handler}"+path, summary, description, auditParams...)
@@ -91,13 +115,106 @@ func (s *service) listDeadLetters(ctx context.Context, c caller, in *listDeadLet
 	var err error
 	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"letters", string(c.tenant), in.Handler, in.Order},
 		func(after string, n int) ([]deadletters.Letter, string, error) {
-			if in.Order != "" {
-				return s.cfg.DeadLetters.OfItem(ctx, in.Handler, s.cfg.Orders.Mapping().ItemKey(transitions.OrderID(c.tenant.storedID(in.Order))), after, n)
-			}
-
-			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
+			return s.dead(ctx, in.Handler, c.tenant, in.Order, after, n)
 		},
 		func(l deadletters.Letter) (deadLetter, bool, error) { return s.showDeadLetter(c, l) })
+
+	return out, err
+}
+
+type listAllDeadLettersInput struct {
+	Order string `query:"order" maxLength:"128" doc:"Only those about this order."`
+	input.Page
+}
+
+// listAllDeadLetters lists the letters of the handlers in the order of their names. A position is the name of a
+// handler, a space and the id of its last letter.
+func (s *service) listAllDeadLetters(ctx context.Context, c caller, in *listAllDeadLettersInput) (*listDeadLettersOutput, error) {
+	var names []string
+	for _, h := range s.cfg.Handlers {
+		names = append(names, h.Name)
+	}
+	slices.Sort(names)
+
+	out := &listDeadLettersOutput{}
+	var err error
+	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"all-letters", string(c.tenant), in.Order},
+		func(position string, n int) ([]deadletters.Letter, string, error) {
+			handler, after, _ := strings.Cut(position, " ")
+
+			i, _ := slices.BinarySearch(names, handler)
+			if i == len(names) {
+				return nil, "", nil
+			}
+
+			// A handler that has been removed since the page before has no letters to go on with.
+			if names[i] != handler {
+				after = ""
+			}
+
+			letters, next, err := s.dead(ctx, names[i], c.tenant, in.Order, after, n)
+			switch {
+			case next != "":
+				next = names[i] + " " + next
+			case i+1 < len(names):
+				next = names[i+1] + " "
+			}
+
+			return letters, next, err
+		},
+		func(l deadletters.Letter) (deadLetter, bool, error) { return s.showDeadLetter(c, l) })
+
+	return out, err
+}
+
+// dead returns a page of a handler's dead letters, of one order if it is not "".
+func (s *service) dead(ctx context.Context, handler string, t tenant, order, after string, n int) ([]deadletters.Letter, string, error) {
+	if order != "" {
+		return s.cfg.DeadLetters.OfItem(ctx, handler, s.cfg.Orders.Mapping().ItemKey(transitions.OrderID(t.storedID(order))), after, n)
+	}
+
+	return s.cfg.DeadLetters.List(ctx, handler, after, n)
+}
+
+type getDeadLetterInput struct {
+	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
+	Letter  string `path:"letter" minLength:"1" maxLength:"1024" pattern:"^[A-Za-z0-9_-]+$"`
+}
+
+type getDeadLetterOutput struct {
+	Body letterWithImages
+}
+
+// letterWithImages is a dead letter with the change that was not handled.
+type letterWithImages struct {
+	deadLetter
+	Change       string `json:"change,omitempty" doc:"INSERT, MODIFY or REMOVE. Absent if the change cannot be decoded."`
+	TransitionID int64  `json:"transitionId,omitempty" doc:"The transition that the change has made. Absent if it has made none."`
+	Old          any    `json:"old,omitempty" doc:"The item before the change. Absent without the grant for personal data."`
+	New          any    `json:"new,omitempty" doc:"The item after the change. Absent without the grant for personal data."`
+}
+
+func (s *service) getDeadLetter(ctx context.Context, c caller, in *getDeadLetterInput) (*getDeadLetterOutput, error) {
+	l, err := s.ownDeadLetter(ctx, c, &redriveInput{Handler: in.Handler, Letter: in.Letter})
+	if err != nil {
+		return nil, err
+	}
+
+	shown, _, _ := s.showDeadLetter(c, l)
+	out := &getDeadLetterOutput{letterWithImages{deadLetter: shown}}
+
+	if l.Record == nil {
+		return out, nil
+	}
+	out.Body.Change = string(l.Record.EventName)
+
+	if change, moved, err := s.cfg.Orders.Mapping().FromRecord(l.Record.Old, l.Record.New); err == nil && moved {
+		out.Body.TransitionID = int64(change.Transition.ID)
+	}
+
+	if c.Personal {
+		out.Body.Old, out.Body.New, err = store.Images(*l.Record)
+	}
 
 	return out, err
 }

@@ -149,7 +149,7 @@ func ofWaiting(handler string, w retryqueue.Item, pausedAt time.Time) Due {
 	d := Due{
 		Handler: handler, Error: w.Error, Attempts: w.Attempts, Since: w.Since, NextTry: w.NextTry, PausedAt: pausedAt,
 		What: fmt.Sprintf("handler %s failed %d times and is tried again at %s", handler, w.Attempts, w.NextTry.UTC().Format(time.RFC3339)),
-		kind: AboutRetry, ref: Ref{Handler: handler, Attempt: w.Attempts, Count: int64(w.Records), Error: w.Error, NextTry: w.NextTry},
+		kind: aboutRetry, ref: Ref{Handler: handler, Attempt: w.Attempts, Count: int64(w.Records), Error: w.Error, NextTry: w.NextTry},
 	}
 
 	switch {
@@ -165,7 +165,7 @@ func ofWaiting(handler string, w retryqueue.Item, pausedAt time.Time) Due {
 // ofPending describes a step of a payment that has no outcome yet.
 func ofPending(p payments.Payment) Due {
 	return Due{
-		Payment: p.ID, Since: p.Pending.At, kind: AboutPayment,
+		Payment: p.ID, Since: p.Pending.At, kind: aboutPayment,
 		ref:  Ref{Payment: p.ID, Step: p.Pending.ID, Event: string(p.Pending.Kind), Status: "pending"},
 		What: fmt.Sprintf("the bank has not answered the %s of payment %s since %s; it is asked again", p.Pending.Kind, p.ID, p.Pending.At.UTC().Format(time.RFC3339)),
 	}
@@ -192,7 +192,7 @@ func ofReport(r reports.Stored) Due {
 	d := Due{
 		Report: r.Name, Error: r.Reason, Attempts: int(r.Tries), Since: r.Since, NextTry: r.NextTry,
 		What: fmt.Sprintf("the carrier's report %s (%s) waits and is tried again at %s", r.Name, r.Milestone, r.NextTry.UTC().Format(time.RFC3339)),
-		kind: AboutReport, ref: Ref{Report: r.Name, Event: string(r.Milestone), Parcel: r.Parcel, Status: string(r.Effect), NextTry: r.NextTry},
+		kind: aboutReport, ref: Ref{Report: r.Name, Event: string(r.Milestone), Parcel: r.Parcel, Status: string(r.Effect), NextTry: r.NextTry},
 	}
 	if r.Effect == reports.Attention {
 		d.What = fmt.Sprintf("the carrier's report %s (%s) needs a person", r.Name, r.Milestone)
@@ -213,7 +213,7 @@ func lettersOf(ctx context.Context, a Around, handler string, keys map[string]ty
 	for _, letter := range letters {
 		d := Due{
 			Handler: handler, What: "handler " + handler + " gave up", Error: letter.Error, Attempts: letter.Attempts + letter.Redrives, Since: letter.FailedAt,
-			kind: AboutDeadLetter, ref: Ref{Handler: handler, DeadLetter: letter.ID, Attempt: letter.Attempts + letter.Redrives, Transition: transitionOf(a.Mapping, letter), Error: letter.Error},
+			kind: aboutDeadLetter, ref: Ref{Handler: handler, DeadLetter: letter.ID, Attempt: letter.Attempts + letter.Redrives, Transition: transitionOf(a.Mapping, letter), Error: letter.Error},
 		}
 		if letter.QueuedAt.IsZero() {
 			d.Next = fmt.Sprintf("mend the cause, then `ratchet deadletters redrive %s %s`", handler, letter.ID)
@@ -244,7 +244,7 @@ func transitionOf(m transitions.Mapping, l deadletters.Letter) transitions.Trans
 func (e Explanation) ofDue(due []Due) []Moment {
 	moments := make([]Moment, len(due))
 	for i, d := range due {
-		m := Moment{At: d.Since, Kind: cmp.Or(d.kind, AboutEffect), What: d.What, Next: cmp.Or(d.Next, "wait: "+d.What), Ref: d.ref}
+		m := Moment{At: d.Since, Kind: cmp.Or(d.kind, aboutEffect), What: d.What, Next: cmp.Or(d.Next, "wait: "+d.What), Ref: d.ref}
 		if d.Since.IsZero() {
 			m.At = e.Order.UpdatedAt
 		}

@@ -24,7 +24,7 @@ import (
 
 func ofStep(s Step) Moment {
 	return Moment{
-		At: s.At, Kind: AboutTransition, What: fmt.Sprintf("%d %s to %s", s.ID, s.Event, s.To), Why: ofCause(s.Cause),
+		At: s.At, Kind: aboutTransition, What: fmt.Sprintf("%d %s to %s", s.ID, s.Event, s.To), Why: ofCause(s.Cause),
 		Ref: Ref{Transition: s.ID, Event: string(s.Event), State: s.To, Code: s.Cause.Code},
 	}
 }
@@ -46,7 +46,7 @@ func ofCause(c transitions.Cause) (why string) {
 func ofEdits(o *transitions.Order) (moments []Moment) {
 	made := o.Edits()
 	for _, version := range slices.Sorted(maps.Keys(made)) {
-		m := Moment{At: made[version], Kind: AboutEdit, What: fmt.Sprintf("the content was edited, version %d", version), Ref: Ref{ContentVersion: version}}
+		m := Moment{At: made[version], Kind: aboutEdit, What: fmt.Sprintf("the content was edited, version %d", version), Ref: Ref{ContentVersion: version}}
 		if version == o.ContentVersion {
 			m.Why, m.Ref.Code = ofCause(o.EditCause), o.EditCause.Code
 		}
@@ -63,7 +63,7 @@ func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task, due
 	for i, task := range tasks {
 		awaited := workflow.State(task.Awaited)
 		since := transitions.TransitionID(task.Since)
-		moments[i] = Moment{At: e.at(since), Kind: AboutTask, What: "an execution waits for " + task.Awaited, Ref: Ref{Transition: since, State: awaited}}
+		moments[i] = Moment{At: e.at(since), Kind: aboutTask, What: "an execution waits for " + task.Awaited, Ref: Ref{Transition: since, State: awaited}}
 
 		switch events := e.leadingTo(awaited); {
 		// This holds even if the order has left the state since: coming to it once ends the wait.
@@ -134,7 +134,7 @@ func ofDeliveries(deliveries []notify.Delivery, failing map[string]notify.Endpoi
 		}
 
 		m := Moment{
-			At: d.CreatedAt, Kind: AboutDelivery,
+			At: d.CreatedAt, Kind: aboutDelivery,
 			What: fmt.Sprintf("notification of %s to %s: %s after %s", d.State, d.Endpoint, d.Status, plural.Of(d.Attempts, "attempt")),
 			Ref: Ref{
 				Transition: d.TransitionID, State: d.State, Status: string(d.Status), Endpoint: d.Endpoint, Delivery: d.ID(),
@@ -168,7 +168,7 @@ func ofDeliveries(deliveries []notify.Delivery, failing map[string]notify.Endpoi
 // ofTry is an attempt that another one has followed.
 func ofTry(d notify.Delivery, try notify.Try) Moment {
 	m := Moment{
-		At: try.At, Kind: AboutDelivery, What: fmt.Sprintf("attempt %d of the notification of %s to %s", try.Number, d.State, d.Endpoint),
+		At: try.At, Kind: aboutDelivery, What: fmt.Sprintf("attempt %d of the notification of %s to %s", try.Number, d.State, d.Endpoint),
 		Ref: Ref{Transition: d.TransitionID, State: d.State, Endpoint: d.Endpoint, Delivery: d.ID(), Attempt: try.Number},
 	}
 	if try.Answer != 0 {
@@ -188,7 +188,7 @@ func ofRefusals(d *workflow.Definition, found refusals.Entries) []Moment {
 	moments := make([]Moment, len(found.List))
 	for i, r := range found.List {
 		m := Moment{
-			At: r.Last, Kind: AboutRefusal, What: fmt.Sprintf("%s was refused: %s", r.Event, r.Code),
+			At: r.Last, Kind: aboutRefusal, What: fmt.Sprintf("%s was refused: %s", r.Event, r.Code),
 			Ref: Ref{Event: r.Event, Code: r.Code, Needs: Needed(d, r), Count: r.Count, First: r.First},
 		}
 		if r.Source != "" {
@@ -227,7 +227,7 @@ func ofReservation(r inventory.Reservation, found bool) (moments []Moment) {
 
 	add := func(at time.Time, what string, status inventory.Status) {
 		if !at.IsZero() {
-			moments = append(moments, Moment{At: at, Kind: AboutReservation, What: what, Ref: Ref{Reservation: r.Order, Status: string(status)}})
+			moments = append(moments, Moment{At: at, Kind: aboutReservation, What: what, Ref: Ref{Reservation: r.Order, Status: string(status)}})
 		}
 	}
 	add(r.ReservedAt, "stock was reserved", inventory.Reserved)
@@ -241,7 +241,7 @@ func ofPayment(p payments.Payment) []Moment {
 	moments := make([]Moment, len(p.Steps))
 	for i, s := range p.Steps {
 		m := Moment{
-			At: s.At, Kind: AboutPayment, What: fmt.Sprintf("%s of payment %s: %s", s.Kind, p.ID, s.Outcome),
+			At: s.At, Kind: aboutPayment, What: fmt.Sprintf("%s of payment %s: %s", s.Kind, p.ID, s.Outcome),
 			Ref: Ref{Payment: p.ID, Step: s.ID, Event: string(s.Kind), Status: string(s.Outcome), Error: s.Reason},
 		}
 		if s.Reason != "" {
@@ -257,7 +257,7 @@ func ofPayment(p payments.Payment) []Moment {
 func (a Around) shipments(ctx context.Context, o *transitions.Order) (moments []Moment, err error) {
 	parcels, err := a.Reports.Parcels(ctx, o)
 	for _, p := range parcels {
-		m := Moment{At: p.LeftAt, Kind: AboutParcel, What: "parcel " + p.ID + " left", Ref: Ref{Parcel: p.ID, Status: "shipped"}}
+		m := Moment{At: p.LeftAt, Kind: aboutParcel, What: "parcel " + p.ID + " left", Ref: Ref{Parcel: p.ID, Status: "shipped"}}
 
 		switch {
 		case p.Returned:
@@ -272,7 +272,7 @@ func (a Around) shipments(ctx context.Context, o *transitions.Order) (moments []
 
 	lost, found, lostErr := a.Reports.Lost(ctx, o)
 	if found {
-		moments = append(moments, Moment{At: lost.Since, Kind: AboutReport, What: "the carrier reported a lost parcel", Ref: Ref{Report: lost.ID, Status: string(shipping.Lost)}})
+		moments = append(moments, Moment{At: lost.Since, Kind: aboutReport, What: "the carrier reported a lost parcel", Ref: Ref{Report: lost.ID, Status: string(shipping.Lost)}})
 	}
 
 	// An error is listed by Due.
@@ -281,12 +281,12 @@ func (a Around) shipments(ctx context.Context, o *transitions.Order) (moments []
 		switch {
 		case r.Effect == reports.Refused:
 			moments = append(moments, Moment{
-				At: r.Since, Kind: AboutReport, What: fmt.Sprintf("the carrier's report %s (%s) was refused", r.Name, r.Milestone), Why: ": " + r.Reason,
+				At: r.Since, Kind: aboutReport, What: fmt.Sprintf("the carrier's report %s (%s) was refused", r.Name, r.Milestone), Why: ": " + r.Reason,
 				Ref: Ref{Report: r.Name, Event: string(r.Milestone), Parcel: r.Parcel, Status: string(r.Effect)},
 			})
 		case r.Effect == reports.Done && r.Closing != nil:
 			moments = append(moments, Moment{
-				At: r.Closing.At, Kind: AboutReport, What: fmt.Sprintf("a person has dealt with the carrier's report %s (%s)", r.Name, r.Milestone), Why: ofCause(r.Closing.Cause),
+				At: r.Closing.At, Kind: aboutReport, What: fmt.Sprintf("a person has dealt with the carrier's report %s (%s)", r.Name, r.Milestone), Why: ofCause(r.Closing.Cause),
 				Ref: Ref{Report: r.Name, Event: string(r.Milestone), Parcel: r.Parcel, Status: string(r.Effect)},
 			})
 		}

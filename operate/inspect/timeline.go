@@ -27,19 +27,19 @@ type Kind string
 
 // The kinds of moments.
 const (
-	AboutTransition  Kind = "transition"
-	AboutEdit        Kind = "edit"
-	AboutRefusal     Kind = "refusal"
+	aboutTransition  Kind = "transition"
+	aboutEdit        Kind = "edit"
+	aboutRefusal     Kind = "refusal"
 	AboutExecution   Kind = "execution"
-	AboutTask        Kind = "task"
-	AboutReservation Kind = "reservation"
-	AboutPayment     Kind = "payment"
-	AboutParcel      Kind = "parcel"
-	AboutReport      Kind = "carrier report"
-	AboutDelivery    Kind = "delivery"
-	AboutRetry       Kind = "retry"
-	AboutDeadLetter  Kind = "dead letter"
-	AboutEffect      Kind = "effect"
+	aboutTask        Kind = "task"
+	aboutReservation Kind = "reservation"
+	aboutPayment     Kind = "payment"
+	aboutParcel      Kind = "parcel"
+	aboutReport      Kind = "carrier report"
+	aboutDelivery    Kind = "delivery"
+	aboutRetry       Kind = "retry"
+	aboutDeadLetter  Kind = "dead letter"
+	aboutEffect      Kind = "effect"
 )
 
 // Moment is one fact of an order's time line.

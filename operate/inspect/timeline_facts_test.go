@@ -107,23 +107,23 @@ func nameOf(t *testing.T, m inspect.Moment) string {
 	t.Helper()
 
 	switch r := m.Ref; m.Kind {
-	case inspect.AboutTransition:
+	case "transition":
 		return fmt.Sprint("transition ", r.Transition, r.Event)
-	case inspect.AboutEdit:
+	case "edit":
 		return fmt.Sprint("edit ", r.ContentVersion)
-	case inspect.AboutRefusal:
+	case "refusal":
 		return fmt.Sprint("refusal ", r.Event, r.Code, r.Count, len(r.Needs) > 0)
 	case inspect.AboutExecution:
 		return fmt.Sprint("execution ", r.Execution, r.Status, r.Count)
-	case inspect.AboutTask:
+	case "task":
 		return fmt.Sprint("task ", r.Transition, r.State)
-	case inspect.AboutReservation:
+	case "reservation":
 		return fmt.Sprint("reservation ", r.Reservation, r.Status)
-	case inspect.AboutPayment:
+	case "payment":
 		return fmt.Sprint("payment ", r.Payment, r.Step, r.Status)
-	case inspect.AboutDelivery:
+	case "delivery":
 		return fmt.Sprint("delivery ", r.Delivery, r.Endpoint, r.Attempt)
-	case inspect.AboutDeadLetter:
+	case "dead letter":
 		return fmt.Sprint("dead letter ", r.Handler, r.DeadLetter, r.Attempt, r.Error)
 	}
 	t.Errorf("unexpected: %+v", m)

@@ -95,6 +95,16 @@ func EncodeRecord(r streams.Record) (_ []byte, err error) {
 	return json.Marshal(stored)
 }
 
+// Images returns the images of a record in DynamoDB's JSON, nil for one that it has not.
+func Images(r streams.Record) (oldImage, newImage map[string]any, err error) {
+	if oldImage, err = encodeMap(r.Old); err != nil {
+		return nil, nil, err
+	}
+	newImage, err = encodeMap(r.New)
+
+	return oldImage, newImage, err
+}
+
 // DecodeRecord reads what EncodeRecord has returned.
 func DecodeRecord(body []byte) (streams.Record, error) {
 	var stored storedRecord
