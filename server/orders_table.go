@@ -28,18 +28,18 @@ func (t OrdersTable) mapping() (m transitions.Mapping, err error) {
 	var given bool
 
 	if m.PartitionKey, m.Key, given = strings.Cut(t.Key, "="); t.Key != "" && (!given || m.PartitionKey == "") {
-		return m, fmt.Errorf("orders-key %q: must be NAME=PATTERN", t.Key)
+		return m, fmt.Errorf("orders-key %q: must be NAME=PATTERN", withoutUser(t.Key))
 	}
 
 	if m.SortKey, m.Sort, given = strings.Cut(t.Sort, "="); t.Sort != "" && (!given || m.SortKey == "") {
-		return m, fmt.Errorf("orders-sort %q: must be NAME=VALUE", t.Sort)
+		return m, fmt.Errorf("orders-sort %q: must be NAME=VALUE", withoutUser(t.Sort))
 	}
 	m.Prefix = t.Prefix
 
 	for _, pair := range t.Attributes {
 		field, name, given := strings.Cut(pair, "=")
 		if !given {
-			return m, fmt.Errorf("orders-attributes %q: must be FIELD=NAME", pair)
+			return m, fmt.Errorf("orders-attributes %q: must be FIELD=NAME", withoutUser(pair))
 		}
 
 		if m.Attributes == nil {
