@@ -118,7 +118,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 
 	b := &Backend{
 		Config:   cfg,
-		Tables:   tablesFor(cfg.Prefix),
+		Tables:   tablesFor(cfg),
 		DynamoDB: dynamodb.NewFromConfig(awsConfig),
 		Streams:  dynamodbstreams.NewFromConfig(awsConfig),
 		SFN:      sfn.NewFromConfig(awsConfig),

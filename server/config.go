@@ -62,6 +62,8 @@ type Config struct {
 	// "transactional" (each transition itself), see [transitions.JournalMode]. Default:
 	// "stream".
 	Journal string `koanf:"journal"`
+	// OrdersTable says how orders stand in a table of your own.
+	OrdersTable OrdersTable `koanf:",squash"`
 	// OrderLists makes the workers keep lists of orders by state and by time in a separate table (see
 	// package lists). Without it, listing orders scans the orders' table.
 	OrderLists bool `koanf:"order-lists"`
@@ -253,6 +255,10 @@ func (c Config) Validate() error {
 			"other-activities %q: 1 to %d of a-z 0-9 with single dashes between them, and no step that Ratchet has", withoutUser(name), maxStepName)
 	}
 
+	if _, err := c.OrdersTable.mapping(); err != nil {
+		faults = append(faults, err)
+	}
+
 	if err := c.Parts.validate(c); err != nil {
 		faults = append(faults, err)
 	}
@@ -321,6 +327,7 @@ func isNotifyTarget(target string) bool {
 // ordersConfig returns the configuration of the orders without clients and tables.
 func (c Config) ordersConfig(f *flow) transitions.Config {
 	cfg := transitions.Config{Definition: f.definition, Versions: c.AcceptVersions}
+	cfg.Mapping, _ = c.OrdersTable.mapping() // validated
 	if c.Journal == transitions.JournalTransactional.String() {
 		cfg.Journal = transitions.JournalTransactional
 	}

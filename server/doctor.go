@@ -38,11 +38,32 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 	if !slices.ContainsFunc(checks, func(c doctor.Check) bool {
 		return c.Result != doctor.OK && slices.Contains([]string{"tables", "everything else", "table " + b.Tables.Orders}, c.Subject)
 	}) {
+		checks = append(checks, b.checkOrdersTable(ctx)...)
 		checks = append(checks, b.checkStates(ctx))
 	}
 
 	if b.Lists != nil {
 		checks = append(checks, b.checkLists(ctx))
+	}
+
+	return checks
+}
+
+// checkOrdersTable checks whether the orders' table fits its mapping, beyond its key, stream and time to live.
+func (b *Backend) checkOrdersTable(ctx context.Context) (checks []doctor.Check) {
+	subject := "table " + b.Tables.Orders
+
+	found, err := b.Orders.Check(ctx)
+	if err != nil {
+		return []doctor.Check{doctor.NewUnchecked(subject, err.Error(), "allow dynamodb:DescribeTable, DescribeTimeToLive and Scan on it")}
+	}
+
+	for _, f := range found {
+		if f.Refused {
+			checks = append(checks, doctor.NewFailure(subject, f.What, "use another table, or change this one"))
+		} else {
+			checks = append(checks, doctor.NewWarning(subject, f.What, "change the mapping, the item or the index, or accept it"))
+		}
 	}
 
 	return checks

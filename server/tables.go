@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,10 +55,12 @@ type Tables struct {
 	OrderLists string
 }
 
-// tablesFor returns the names with the prefix.
-func tablesFor(prefix string) Tables {
+// tablesFor returns the names of the configuration's tables.
+func tablesFor(cfg Config) Tables {
+	prefix := cfg.Prefix
+
 	return Tables{
-		Orders:      prefix + "orders",
+		Orders:      cmp.Or(cfg.OrdersTable.Name, prefix+"orders"),
 		Events:      prefix + "order-events",
 		Requests:    prefix + "order-requests",
 		Once:        prefix + "once",
@@ -105,16 +108,17 @@ type tableSpec struct {
 	input *dynamodb.CreateTableInput
 	// expiryAttribute is the attribute of the table's time to live; empty for none.
 	expiryAttribute string
+	// given: the table is another program's, which creates it.
+	given bool
 }
 
 func (t Tables) payments() payments.Tables {
 	return payments.Tables{Payments: t.Payments, Due: t.PaymentsDue}
 }
 
-// all returns the specification of every table.
+// all returns the specification of every table but that of the orders, which has a mapping.
 func (t Tables) all() []tableSpec {
 	specs := []tableSpec{
-		{input: transitions.Mapping{}.OrdersTable(t.Orders)},
 		{input: transitions.JournalTable(t.Events)},
 		{input: transitions.RequestsTable(t.Requests)},
 		{input: once.TableInput(t.Once), expiryAttribute: once.ExpiryAttribute},
@@ -143,7 +147,7 @@ func (t Tables) all() []tableSpec {
 
 // tables returns the specifications of the tables that the configuration needs.
 func (b *Backend) tables() []tableSpec {
-	all := b.Tables.all()
+	all := append([]tableSpec{{input: b.Orders.Mapping().OrdersTable(b.Tables.Orders), given: b.Config.OrdersTable.Name != ""}}, b.Tables.all()...)
 	if b.Config.OrderLists {
 		all = append(all, tableSpec{input: lists.TableInput(b.Tables.OrderLists), expiryAttribute: lists.ExpiryAttribute})
 	}
@@ -156,6 +160,10 @@ func (b *Backend) tables() []tableSpec {
 func (b *Backend) CreateTables(ctx context.Context) error {
 	// All tables are requested before the first wait, so that DynamoDB creates them at the same time.
 	for _, t := range b.tables() {
+		if t.given {
+			continue
+		}
+
 		_, err := b.DynamoDB.CreateTable(ctx, t.input)
 
 		var exists *types.ResourceInUseException
@@ -166,6 +174,14 @@ func (b *Backend) CreateTables(ctx context.Context) error {
 
 	for _, t := range b.tables() {
 		name := aws.ToString(t.input.TableName)
+
+		if t.given {
+			if _, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name}); err != nil {
+				return fmt.Errorf("table %s, which the setting orders-table names: %w", name, err)
+			}
+
+			continue
+		}
 
 		waiter := dynamodb.NewTableExistsWaiter(b.DynamoDB, func(o *dynamodb.TableExistsWaiterOptions) {
 			o.MinDelay = time.Second

@@ -93,6 +93,7 @@ func aLife(t *testing.T, s *orders) (seen []string, items []map[string]types.Att
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	writer, err := txn.New(txn.Config{DynamoDB: s.DB})
 	if err != nil {
 		t.Fatal(err)
@@ -135,6 +136,7 @@ func aLife(t *testing.T, s *orders) (seen []string, items []map[string]types.Att
 	}
 
 	apply("deliver", transitions.Request{Event: workflow.Deliver, RequestID: "d"})
+
 	for n := range 5 { // until the ring has forgotten requests
 		apply("return", transitions.Request{Event: workflow.RequestReturn, RequestID: transitions.RequestID(fmt.Sprint("r-", n))})
 		apply("reject", transitions.Request{Event: workflow.RejectReturn, RequestID: transitions.RequestID(fmt.Sprint("j-", n))})
@@ -156,6 +158,7 @@ func aLife(t *testing.T, s *orders) (seen []string, items []map[string]types.Att
 	if order, _, err = s.Get(ctx, id); err != nil {
 		t.Fatal(err)
 	}
+
 	erase, err := s.EraseIn(order)
 	if err != nil {
 		t.Fatal(err)

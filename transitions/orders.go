@@ -30,6 +30,8 @@ func New(cfg Config) (*Orders, error) {
 		return nil, err
 	}
 
+	cfg.raw = cfg.DynamoDB
+
 	if cfg.Events.Consumed != nil {
 		// The client is wrapped before txn gets it, so that transactions are counted, too.
 		cfg.DynamoDB = meteredClient{cfg.DynamoDB}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -95,7 +96,17 @@ func (m Mapping) decode(item image) (*Order, error) {
 		return nil, fmt.Errorf("%w: the item is not an order", ErrUnreadable)
 	}
 
-	return decode(img)
+	order, err := decode(img)
+	if err != nil && !m.isDefault() {
+		// The error names a field, and a reader of the table looks for the attribute.
+		for _, field := range []string{"orderState", "transitionId"} {
+			if strings.Contains(err.Error(), "attribute "+field+" ") {
+				err = fmt.Errorf("%w (the field %s is the attribute %s here)", err, field, m.attribute(field))
+			}
+		}
+	}
+
+	return order, err
 }
 
 // versions is versionsOf with items as the table has them.

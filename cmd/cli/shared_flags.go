@@ -54,6 +54,11 @@ var (
 		f.String("state-machine", "", "file (ASL, JSON) with a state machine for --order-definition; default: that of the shop")
 		f.StringSlice("other-activities", nil, "activities of --state-machine that workers of other programs serve")
 		f.IntSlice("accept-versions", nil, "other versions of the definition whose orders may be moved without a migration")
+		f.String("orders-table", "", "table of your own that holds the orders; it is never created or altered; default: PREFIXorders")
+		f.String("orders-key", "", "NAME=PATTERN of its partition key, with {id} for the order's id: pk=ORDER#{id}")
+		f.String("orders-sort", "", "NAME=VALUE of its sort key: sk=ORDER")
+		f.String("orders-prefix", "", "prefix of the names of the attributes that Ratchet writes into it")
+		f.StringSlice("orders-attributes", nil, "FIELD=NAME of single attributes: orderState=status")
 		f.Bool("order-lists", false, "keep lists of orders by state, by time and by customer in a table of their own")
 		f.Bool("refund-returns", false, "give the money of returned orders back and move them to REFUNDED")
 	}}

@@ -99,7 +99,7 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 
 	for _, args := range [][]string{
 		{"--after", ""}, {"--after", "o-1"}, {"--after", "bm8tbGlmZQ"}, {"--after", strings.Repeat("b", 3000)}, {"o-1", "--after", taskPosition("o-1.0")},
-		{"--limit", "0"}, {"--limit", "10001"}, {"o/1"}, {""},
+		{"--limit", "0"}, {"--limit", "10001"}, {"o\n1"}, {""},
 	} {
 		if out, code := ask(t, tasksCommand(s), append([]string{"list"}, args...)...); code != exitUsage {
 			t.Errorf("%q: exit status %d\n%s", args, code, out)
