@@ -26,7 +26,7 @@ func (p *patient) refusalsOf(id transitions.OrderID) string {
 
 	var lines strings.Builder
 	for _, m := range moments {
-		if m.Kind == inspect.AboutRefusal {
+		if m.Kind == "refusal" {
 			lines.WriteString(m.What + "\n")
 		}
 	}

@@ -60,7 +60,7 @@ type Config struct {
 	Log *slog.Logger
 	// Events lets a program count what happens.
 	Events Events
-	raw    dynamoDB // DynamoDB as it was given: see Orders.Check
+	raw    DynamoDB // DynamoDB as it was given: see Orders.Check
 
 	// Now is the clock of this machine. The stored times are the service's, as its answers state it (see
 	// internal/dynamo.Clock); no verdict on a transition depends on them. Default: time.Now.
