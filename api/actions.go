@@ -296,7 +296,7 @@ type usedOutput struct {
 // used is the answer to a use, hold, release or cancellation of an action.
 type used struct {
 	Outcome    string          `json:"outcome" enum:"consumed,reserved,released,canceled"`
-	Payload    json.RawMessage `json:"payload,omitempty" doc:"The payload of the action."`
+	Payload    json.RawMessage `json:"payload,omitempty" personal:"text" doc:"The payload of the action."`
 	ConsumedAt *time.Time      `json:"consumedAt,omitempty"`
 	CanceledAt *time.Time      `json:"canceledAt,omitempty"`
 	HeldUntil  *time.Time      `json:"heldUntil,omitempty"`

@@ -28,7 +28,7 @@ func (s *service) beginAct(ctx context.Context, r *http.Request, w http.Response
 
 	act, err := s.cfg.Acts.Begin(ctx, audit.Entry{
 		Who:     c.caller.ID,
-		Via:     "api",
+		Via:     c.via(),
 		From:    address(r),
 		Tenant:  tenant(c.caller.Tenant).owner(),
 		Act:     to.id,
@@ -99,12 +99,12 @@ type actShown struct {
 	ID      string     `json:"id"`
 	At      time.Time  `json:"at" doc:"When it began."`
 	EndedAt *time.Time `json:"endedAt,omitempty" doc:"When its result was written. Absent without one."`
-	Who     string     `json:"who"`
-	Via     string     `json:"via" enum:"api,cli"`
-	From    string     `json:"from,omitempty" doc:"The address of the caller, or the machine of a command."`
+	Who     string     `json:"who" personal:"actor"`
+	Via     string     `json:"via" doc:"The way by which it came: api, cli, or the part of the server that made the request." example:"api"`
+	From    string     `json:"from,omitempty" personal:"text" doc:"The address of the caller, or the machine of a command."`
 	Act     string     `json:"act" doc:"The operation, or the command."`
 	On      string     `json:"on,omitempty" doc:"The ids of what it was done to."`
-	Reason  string     `json:"reason,omitempty"`
+	Reason  string     `json:"reason,omitempty" personal:"text"`
 	Request string     `json:"request,omitempty" doc:"The id of the request."`
 	Result  string     `json:"result" enum:"begun,done,refused,failed" doc:"begun: it runs, or the process died. refused changed nothing, failed may have changed something."`
 	Code    string     `json:"code,omitempty" doc:"The code of the problem."`
@@ -121,6 +121,13 @@ type listActsOutput struct {
 const actsSince = 7 * 24 * time.Hour
 
 func (s *service) listActs(ctx context.Context, c caller, in *listActsInput) (*listActsOutput, error) {
+	// What the caller would see is no guess.
+	if in.Who != "" && c.maskActor(in.Who) != in.Who {
+		if p := c.maySearch("query", "who", in.Who); p != nil {
+			return nil, p
+		}
+	}
+
 	owner := c.tenant.owner()
 	// A cursor is valid with the same filters only.
 	binding := []string{"acts", string(c.tenant), strconv.FormatInt(in.Since.UnixNano(), 10), in.Who, in.Act, in.On}

@@ -174,11 +174,19 @@ func (s *apiServer) completeWithin(limit time.Duration) {
 // dev disables authentication.
 func dev(c *api.Config) { c.Auth, c.Dev = nil, true }
 
-// key creates an API key and returns the value of its Authorization header.
+// key creates an API key with the grant for personal data, and returns the value of its Authorization header.
 func (s *apiServer) key(tenant auth.Tenant, scope auth.Scope) string {
 	s.t.Helper()
 
-	_, token, err := s.keys.Create(context.Background(), auth.NewKey{Name: "test", Tenant: tenant, Scope: scope})
+	return s.keyOf(auth.NewKey{Tenant: tenant, Scope: scope, Personal: true})
+}
+
+// keyOf creates an API key and returns the value of its Authorization header.
+func (s *apiServer) keyOf(n auth.NewKey) string {
+	s.t.Helper()
+	n.Name = "test"
+
+	_, token, err := s.keys.Create(context.Background(), n)
 	if err != nil {
 		s.t.Fatal(err)
 	}

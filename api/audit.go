@@ -51,6 +51,7 @@ func (s *service) auditRecord(r *http.Request, w http.ResponseWriter, to route, 
 		slog.Int("status", status),
 		slog.String("outcome", outcome),
 		slog.Duration("took", time.Since(started)),
+		slog.String("via", c.via()),
 		slog.String("from", address(r)),
 	)
 

@@ -18,14 +18,24 @@ type call struct {
 	key     string // the Idempotency-Key, without quotes
 	trace   string // the traceparent, unchecked
 	path    []string
-	token   string // of the caller, "" without one
-	reason  string // of an act, as its body gives it
-	head    bool   // only the header of the answer is wanted
-	release func() // gives the slot of the load shedder back, once
+	token   string    // of the caller, "" without one
+	by      *Identity // that the process itself has named, nil for a request from the network
+	reason  string    // of an act, as its body gives it
+	head    bool      // only the header of the answer is wanted
+	release func()    // gives the slot of the load shedder back, once
 
 	// header and raw are the request as it arrived, for routes that check a signature.
 	header http.Header
 	raw    []byte
+}
+
+// via names the way by which the request came, for audit.
+func (c *call) via() string {
+	if c.by == nil || c.by.Via == "" {
+		return sourceAPI
+	}
+
+	return c.by.Via
 }
 
 // party returns the caller as the limits of concurrent work count it.

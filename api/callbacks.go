@@ -82,7 +82,7 @@ type parkedCallback struct {
 	EventID   string    `json:"eventId"`
 	Type      string    `json:"type"`
 	PaymentID string    `json:"paymentId"`
-	Reason    string    `json:"reason"`
+	Reason    string    `json:"reason" personal:"text"`
 	At        time.Time `json:"at"`
 }
 

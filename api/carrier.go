@@ -94,10 +94,10 @@ type carrierReport struct {
 	OrderID   string    `json:"orderId"`
 	Milestone string    `json:"milestone"`
 	Parcel    string    `json:"parcel,omitempty"`
-	Tracking  string    `json:"tracking,omitempty"`
+	Tracking  string    `json:"tracking,omitempty" personal:"text"`
 	Effect    string    `json:"effect"`
-	Reason    string    `json:"reason"`
-	Command   string    `json:"command,omitempty" doc:"What a person may run about a report that needs one."`
+	Reason    string    `json:"reason" personal:"text"`
+	Command   string    `json:"command,omitempty" personal:"text" doc:"What a person may run about a report that needs one."`
 	Since     time.Time `json:"since"`
 	Tries     int64     `json:"tries,omitempty"`
 	NextTry   time.Time `json:"nextTry,omitzero"`

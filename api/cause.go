@@ -21,8 +21,8 @@ type newCause struct {
 // cause is why a transition was made, and by whom.
 type cause struct {
 	Code   string `json:"code,omitempty"`
-	Text   string `json:"text,omitempty"`
-	Actor  string `json:"actor,omitempty" doc:"Who asked, such as a key or an execution."`
+	Text   string `json:"text,omitempty" personal:"text"`
+	Actor  string `json:"actor,omitempty" personal:"actor" doc:"Who asked, such as a key or an execution."`
 	Source string `json:"source,omitempty" doc:"What the request came through."`
 	Trace  string `json:"trace,omitempty" doc:"The W3C traceparent of the request."`
 }

@@ -148,14 +148,14 @@ type claimed struct {
 	Outcome string          `json:"outcome" enum:"acquired,taken_over,replayed,replayed_failure" doc:"taken_over: another caller, or an earlier attempt of this request, may have begun the work."`
 	Fence   int64           `json:"fence,omitempty" doc:"A number that grows with every claim of the key. Use it as a condition of your writes."`
 	Ticket  string          `json:"ticket,omitempty" doc:"A secret: who has it holds the claim."`
-	Result  json.RawMessage `json:"result,omitempty" doc:"The result of the work, if replayed."`
+	Result  json.RawMessage `json:"result,omitempty" personal:"text" doc:"The result of the work, if replayed."`
 	Failure *failure        `json:"failure,omitempty"`
 }
 
 // failure is a final failure of the work.
 type failure struct {
 	Code    string `json:"code"`
-	Message string `json:"message"`
+	Message string `json:"message" personal:"text"`
 }
 
 func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOutput, error) {
@@ -347,7 +347,7 @@ type lockOutput struct {
 // lock is the holder of a key.
 type lock struct {
 	Key    string    `json:"key"`
-	Holder string    `json:"holder"`
+	Holder string    `json:"holder" personal:"text"`
 	Since  time.Time `json:"since"`
 }
 

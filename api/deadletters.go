@@ -51,13 +51,13 @@ type deadLetter struct {
 	ID         string     `json:"id"`
 	Handler    string     `json:"handler"`
 	OrderID    string     `json:"orderId"`
-	Error      string     `json:"error" doc:"The error of the last attempt."`
+	Error      string     `json:"error" personal:"text" doc:"The error of the last attempt."`
 	Permanent  bool       `json:"permanent" doc:"Whether the handler reported that no retry can succeed."`
 	Attempts   int        `json:"attempts"`
 	Redrives   int        `json:"redrives"`
 	FailedAt   time.Time  `json:"failedAt"`
 	QueuedAt   *time.Time `json:"queuedAt,omitempty" doc:"When it was queued to be redriven by the workers."`
-	Unreadable string     `json:"unreadable,omitempty" doc:"Why the change cannot be decoded: it can only be discarded."`
+	Unreadable string     `json:"unreadable,omitempty" personal:"text" doc:"Why the change cannot be decoded: it can only be discarded."`
 }
 
 type listDeadLettersInput struct {

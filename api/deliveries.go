@@ -56,8 +56,8 @@ type delivery struct {
 	Attempts     int        `json:"attempts" doc:"Since the last redelivery."`
 	NextTry      *time.Time `json:"nextTry,omitempty"`
 	Answer       int        `json:"answer,omitempty"`
-	Response     string     `json:"response,omitempty"`
-	Error        string     `json:"error,omitempty"`
+	Response     string     `json:"response,omitempty" personal:"text"`
+	Error        string     `json:"error,omitempty" personal:"text"`
 	CreatedAt    time.Time  `json:"createdAt"`
 	TriedAt      *time.Time `json:"triedAt,omitempty"`
 	Redeliveries int        `json:"redeliveries,omitempty"`

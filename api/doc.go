@@ -22,6 +22,8 @@
 //     exceptions.
 //   - An event stream leaves out a transition only if it says so, and ends within ten
 //     seconds of the end of its credential.
+//   - A request has the caller that another part of the process has named with [As], or the caller of its
+//     credential. Nothing of a request from the network becomes the former.
 //   - A thing of another tenant gets the same answer as a thing that does not exist.
 //   - No answer repeats a value of a refused body, and no answer or log line contains a
 //     task token or a credential.

@@ -49,9 +49,10 @@ func (s *service) endpointRoutes(h huma.API) {
 		"The answer has the new secret that signs webhooks; no other answer shows it. With an Idempotency-Key the answer is stored for 48 hours, with the secret.").withBody()
 	// Not 404: an endpoint to create does not exist yet.
 	create.status, create.errors = http.StatusCreated, []int{http.StatusConflict}
-	register(s, h, create, s.createEndpoint)
+	// What is sent to an endpoint has the customer and the cause of a change, and may have more.
+	register(s, h, create.withGrant(), s.createEndpoint)
 	register(s, h, verb("change-endpoint", http.MethodPost, "/settings", "Replace the settings of an endpoint",
-		"The headers stay as they are if the request has none.").withBody(), s.changeEndpoint)
+		"The headers stay as they are if the request has none.").withBody().withGrant(), s.changeEndpoint)
 	register(s, h, verb("remove-endpoint", http.MethodDelete, "", "Remove an endpoint", "What is under way to it is not sent."), s.removeEndpoint)
 	register(s, h, verb("enable-endpoint", http.MethodPost, "/enable", "Let an endpoint get notifications again",
 		"What it missed is sent by redeliver-missed."), s.enableEndpoint)
@@ -67,7 +68,7 @@ func (s *service) endpointRoutes(h huma.API) {
 type endpointFilter struct {
 	States     []string          `json:"states,omitempty" maxItems:"64"`
 	Events     []string          `json:"events,omitempty" maxItems:"64"`
-	Attributes map[string]string `json:"attributes,omitempty" doc:"currency, customer, placedBy"`
+	Attributes map[string]string `json:"attributes,omitempty" personal:"text" doc:"currency, customer, placedBy"`
 }
 
 // endpointSettings are the settings of an endpoint in a request.
@@ -118,19 +119,19 @@ func (in endpointSettings) settings(t tenant) notify.Settings {
 // endpoint is an endpoint as answers show it.
 type endpoint struct {
 	ID           string         `json:"id"`
-	Destination  string         `json:"destination"`
-	Description  string         `json:"description,omitempty"`
+	Destination  string         `json:"destination" personal:"destination"`
+	Description  string         `json:"description,omitempty" personal:"text"`
 	Filter       endpointFilter `json:"filter"`
 	Format       string         `json:"format" enum:"standard,cloudevents"`
 	Version      int            `json:"version"`
 	Ordered      bool           `json:"ordered"`
 	Rate         float64        `json:"rate,omitempty"`
 	Concurrency  int            `json:"concurrency"`
-	Subject      string         `json:"subject,omitempty"`
-	Text         string         `json:"text,omitempty"`
-	Headers      []string       `json:"headers,omitempty" doc:"The names of the headers."`
+	Subject      string         `json:"subject,omitempty" personal:"text"`
+	Text         string         `json:"text,omitempty" personal:"text"`
+	Headers      []string       `json:"headers,omitempty" personal:"text" doc:"The names of the headers."`
 	Status       string         `json:"status" enum:"ACTIVE,DISABLED,UNREADABLE"`
-	Reason       string         `json:"reason,omitempty" doc:"Why it is disabled."`
+	Reason       string         `json:"reason,omitempty" personal:"text" doc:"Why it is disabled."`
 	DisabledAt   *time.Time     `json:"disabledAt,omitempty"`
 	FailingSince *time.Time     `json:"failingSince,omitempty" doc:"The first failure after the last success."`
 	Secret       string         `json:"secret,omitempty" doc:"Only in the answer to the request that made it."`
@@ -336,8 +337,8 @@ type testEndpointOutput struct {
 	Body struct {
 		Delivered bool   `json:"delivered"`
 		Answer    int    `json:"answer,omitempty" doc:"The status that the endpoint answered with."`
-		Response  string `json:"response,omitempty" doc:"How its answer begins."`
-		Error     string `json:"error,omitempty"`
+		Response  string `json:"response,omitempty" personal:"text" doc:"How its answer begins."`
+		Error     string `json:"error,omitempty" personal:"text"`
 	}
 }
 

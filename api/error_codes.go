@@ -28,7 +28,7 @@ var errorCodes = []ErrorCode{
 	{401, "unauthenticated", "Send Authorization: Bearer with a key of `ratchet keys create` that was not revoked, or a token of the issuer that has not expired."},
 	{401, "signature_refused", "Sign the bytes of the body with the secret that the server has (callback-secret, carrier-secret), within five minutes of the timestamp."},
 	{402, "payment_declined", "The processor's decision is final for this payment. Use another means of payment, under another payment id."},
-	{403, "forbidden", "The credential lacks the scope. Ask for a key with it: read, act or admin."},
+	{403, "forbidden", "The credential lacks the scope, or the grant for personal data. Ask for a key with it: read, act or admin, --personal."},
 	{403, "cross_origin", "A browser has sent the request from another site. Send it from your own server."},
 	{403, "invalid_pin", "Ask for the PIN again. Tries are counted, and the action is locked after too many."},
 	{404, "route_not_found", "Compare method and path with /openapi.json. A callback route needs its secret in the settings."},

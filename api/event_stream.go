@@ -36,7 +36,8 @@ type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	caller  caller
-	token   string
+	// valid says whether the caller may go on: auth.ErrRefused ends the stream.
+	valid func(context.Context) error
 
 	seen transitions.TransitionID // the newest that was written, or that the client has
 	err  error                    // of the first failed write; nothing is written after it
@@ -99,27 +100,43 @@ func (e *eventStream) run(ctx context.Context, opened *watch) {
 
 // mayContinue checks the credential again. checked is when it was last known to be valid.
 func (e *eventStream) mayContinue(ctx context.Context, checked *time.Time) bool {
-	if e.s.cfg.Dev {
-		return true
-	}
-
 	ctx, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 
 	// The answer may be slow, so the time before the check counts.
 	began := time.Now()
 
-	principal, err := e.s.cfg.Auth.Authenticate(ctx, e.token)
+	err := e.valid(ctx)
 	switch {
 	case err == nil:
 		*checked = began
-		return principal.Tenant == e.caller.Tenant && principal.May(auth.Read)
+		return true
 	case errors.Is(err, auth.ErrRefused):
 		return false
 	}
 
 	// The check itself has failed. A short outage must not end every stream.
 	return time.Since(*checked) < maxUnchecked
+}
+
+// validity returns the check of the caller's credential that an event stream repeats.
+func (s *service) validity(c caller, opened *call) func(context.Context) error {
+	switch {
+	case opened.by != nil:
+		return opened.by.validity
+	case s.cfg.Dev:
+		return func(context.Context) error { return nil }
+	}
+
+	return func(ctx context.Context) error {
+		principal, err := s.cfg.Auth.Authenticate(ctx, opened.token)
+		// A credential that may less than when the stream began ends it.
+		if err == nil && (principal.Tenant != c.Tenant || !principal.May(auth.Read) || c.Personal && !principal.Personal) {
+			return auth.ErrRefused
+		}
+
+		return err
+	}
 }
 
 // writeOrder writes the transitions of the order that the client has not seen. It reports
@@ -218,7 +235,10 @@ func (e *eventStream) writeTransition(t transitions.Transition) {
 	}
 	e.seen = t.ID
 
-	data, err := json.Marshal(showTransition(t))
+	shown := showTransition(t)
+	e.caller.maskAnswer(&shown)
+
+	data, err := json.Marshal(shown)
 	if err != nil {
 		e.err = err
 		return

@@ -29,11 +29,11 @@ func (s *service) executionRoutes(h huma.API) {
 type executionShown struct {
 	Name          string     `json:"name"`
 	Status        string     `json:"status" doc:"RUNNING, SUCCEEDED, FAILED, TIMED_OUT or ABORTED."`
-	Error         string     `json:"error,omitempty"`
+	Error         string     `json:"error,omitempty" personal:"code"`
 	StartedAt     time.Time  `json:"startedAt"`
 	StoppedAt     *time.Time `json:"stoppedAt,omitempty"`
 	Redrives      int        `json:"redrives,omitempty"`
-	NotRedrivable string     `json:"notRedrivable,omitempty" doc:"Why Step Functions refuses a redrive."`
+	NotRedrivable string     `json:"notRedrivable,omitempty" personal:"text" doc:"Why Step Functions refuses a redrive."`
 }
 
 func (t tenant) showExecution(x executions.Execution) executionShown {
@@ -45,7 +45,7 @@ type unplaced struct {
 	OrderID   string         `json:"orderId,omitempty" doc:"The order in the execution's input."`
 	Kind      string         `json:"kind" enum:"failed,placing,ended" doc:"failed: a person has to look. placing: it runs, and may place the order."`
 	Since     *time.Time     `json:"since,omitempty"`
-	Cause     string         `json:"cause"`
+	Cause     string         `json:"cause" personal:"text"`
 	Commands  []string       `json:"commands" doc:"What brings it on. The first is the one to try first."`
 	Execution executionShown `json:"execution"`
 }

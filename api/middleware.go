@@ -112,7 +112,14 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 
 // identify sets the caller of the request and charges the caller's rate limit, and then the tenant's.
 func (s *service) identify(ctx context.Context, r *http.Request, to route, c *call) *problem {
+	by, inside := identityOf(ctx)
+
 	switch {
+	case inside:
+		c.caller, c.by = by.Principal, &by
+		if p := s.admitIdentity(ctx, by); p != nil {
+			return p
+		}
 	case to.public:
 		c.caller.ID = "address:" + network(r)
 	case s.cfg.Dev:
@@ -177,9 +184,13 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 	s.credentials.remove(token)
 	s.failures.charge(network(r))
 
+	return auth.Principal{}, unauthenticated()
+}
+
+func unauthenticated() *problem {
 	p := newProblem(http.StatusUnauthorized, "unauthenticated", "This request needs a valid credential: Authorization: Bearer ...")
 
-	return auth.Principal{}, p.withHeader("WWW-Authenticate", `Bearer realm="ratchet"`)
+	return p.withHeader("WWW-Authenticate", `Bearer realm="ratchet"`)
 }
 
 // bearerToken returns the token of the only Authorization header. It reports false if there is
@@ -190,7 +201,14 @@ func bearerToken(r *http.Request) (token string, ok bool) {
 }
 
 func authorize(to route, principal auth.Principal) *problem {
-	if to.public || principal.May(to.scope) {
+	switch {
+	case to.public:
+		return nil
+	case principal.May(to.scope):
+		if to.personal && !principal.Personal {
+			return needsGrant("", "")
+		}
+
 		return nil
 	}
 
@@ -212,8 +230,11 @@ func checkParameters(r *http.Request, to route) *problem {
 	p := newProblem(http.StatusUnprocessableEntity, "invalid_request", "A parameter breaks a rule.")
 
 	for name, values := range query {
-		if len(values) != 1 || values[0] == "" {
+		switch {
+		case len(values) != 1 || values[0] == "":
 			p = p.withField("query", name, rule)
+		case holdsMasked(values[0]):
+			p = p.withField("query", name, maskedRule)
 		}
 	}
 
@@ -245,9 +266,13 @@ func takeKey(r *http.Request, c *call) *problem {
 	}
 
 	key, ok := unquoteKey(given)
-	if !ok || key == "" {
-		p := newProblem(http.StatusUnprocessableEntity, "invalid_request", "A parameter breaks a rule.")
-		return p.withField("header", idempotencyKey, "visible characters, alone or as one quoted string")
+	broken := newProblem(http.StatusUnprocessableEntity, "invalid_request", "A parameter breaks a rule.")
+
+	switch {
+	case !ok || key == "":
+		return broken.withField("header", idempotencyKey, "visible characters, alone or as one quoted string")
+	case holdsMasked(key):
+		return broken.withField("header", idempotencyKey, maskedRule)
 	}
 
 	c.key = key
@@ -289,6 +314,10 @@ func (s *service) takeBody(ctx context.Context, w http.ResponseWriter, r *http.R
 		}
 
 		if p := checkJSON(body, to.anyJSON); p != nil {
+			return p
+		}
+
+		if p := refuseMasked(body); p != nil {
 			return p
 		}
 

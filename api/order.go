@@ -17,12 +17,12 @@ type order struct {
 	DefinitionVersion int               `json:"definitionVersion"`
 	Items             []line            `json:"items,omitzero" doc:"Absent if the definition has no items."`
 	Total             *money            `json:"total,omitempty" doc:"Absent if the definition has no total."`
-	Customer          string            `json:"customer,omitempty" doc:"Whose order it is."`
-	Reference         string            `json:"reference,omitempty" doc:"The order's number in the caller's system."`
-	Metadata          map[string]string `json:"metadata,omitempty"`
+	Customer          string            `json:"customer,omitempty" personal:"text" doc:"Whose order it is."`
+	Reference         string            `json:"reference,omitempty" personal:"text" doc:"The order's number in the caller's system."`
+	Metadata          map[string]string `json:"metadata,omitempty" personal:"text"`
 	ContentVersion    int64             `json:"contentVersion" doc:"How often the content was edited."`
-	ShippingAddress   map[string]string `json:"shippingAddress,omitempty"`
-	BillingAddress    map[string]string `json:"billingAddress,omitempty"`
+	ShippingAddress   map[string]string `json:"shippingAddress,omitempty" personal:"text"`
+	BillingAddress    map[string]string `json:"billingAddress,omitempty" personal:"text"`
 	Notes             []noted           `json:"notes,omitempty"`
 	Cause             *cause            `json:"cause,omitempty" doc:"Why the newest transition was made."`
 	EditCause         *cause            `json:"editCause,omitempty" doc:"Why the content was edited last."`
@@ -46,8 +46,8 @@ type money struct {
 
 type noted struct {
 	At   time.Time `json:"at"`
-	By   string    `json:"by,omitempty"`
-	Text string    `json:"text"`
+	By   string    `json:"by,omitempty" personal:"text"`
+	Text string    `json:"text" personal:"text"`
 }
 
 // transition is one applied transition.

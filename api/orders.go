@@ -252,8 +252,8 @@ func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*ord
 type listOrdersInput struct {
 	input.Page
 	State     string `query:"state" doc:"Only orders in this state."`
-	Customer  string `query:"customer" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders of this customer."`
-	Reference string `query:"reference" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders with this reference."`
+	Customer  string `query:"customer" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders of this customer. It needs the grant for personal data."`
+	Reference string `query:"reference" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders with this reference. It needs the grant for personal data."`
 }
 
 type listOrdersOutput struct {
@@ -274,6 +274,12 @@ type unreadableOrder struct {
 }
 
 func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput) (*listOrdersOutput, error) {
+	for name, value := range map[string]string{"customer": in.Customer, "reference": in.Reference} {
+		if p := c.maySearch("query", name, value); p != nil {
+			return nil, p
+		}
+	}
+
 	out := &listOrdersOutput{}
 	var err error
 	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State, in.Customer, in.Reference},

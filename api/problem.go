@@ -31,7 +31,7 @@ type problem struct {
 	Order    *position `json:"order,omitempty" doc:"The current state of the order."`
 	Expected []string  `json:"expected,omitempty" doc:"The states in which the request would be possible."`
 	// Holder and the times describe the earlier request that excludes this one.
-	Holder     string     `json:"holder,omitempty" doc:"Who holds the key."`
+	Holder     string     `json:"holder,omitempty" personal:"text" doc:"Who holds the key."`
 	Since      *time.Time `json:"since,omitempty"`
 	ConsumedAt *time.Time `json:"consumedAt,omitempty"`
 	CanceledAt *time.Time `json:"canceledAt,omitempty"`

@@ -15,7 +15,7 @@ type redriveManyInput struct {
 	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
 	Body    struct {
 		Since  time.Time `json:"since,omitempty" doc:"Only those that failed at this time or later."`
-		Error  string    `json:"error,omitempty" maxLength:"200" doc:"Only those with this text in their error."`
+		Error  string    `json:"error,omitempty" maxLength:"200" doc:"Only those with this text in their error. It needs the grant for personal data."`
 		DryRun bool      `json:"dryRun,omitempty" doc:"Select only, and queue none."`
 	}
 }
@@ -38,6 +38,10 @@ type redriveManyOutput struct {
 func (s *service) redriveDeadLetters(ctx context.Context, c caller, in *redriveManyInput) (*redriveManyOutput, error) {
 	if _, err := s.handler(in.Handler); err != nil {
 		return nil, err
+	}
+
+	if p := c.maySearch("body", "/error", in.Body.Error); p != nil {
+		return nil, p
 	}
 
 	filter := deadletters.Filter{Since: in.Body.Since, Error: in.Body.Error}

@@ -36,6 +36,8 @@ func (s *service) routes(h huma.API) {
 	s.deliveryRoutes(h)
 	s.statusRoutes(h)
 	s.actRoutes(h)
+
+	describeMasks(h.OpenAPI(), h.OpenAPI().Components.Schemas.Map()["Problem"], reflect.TypeFor[problem]())
 }
 
 // route describes one operation: its place in the document, and who may call it.
@@ -64,6 +66,10 @@ type route struct {
 	// parameters of its path. register sets both.
 	keyed     bool
 	pathNames []string
+
+	// personal says that only a caller with the grant for personal data may call it: its effect would show
+	// such data elsewhere.
+	personal bool
 
 	// body says that the operation takes a JSON body.
 	body bool
@@ -107,6 +113,12 @@ func (r route) mayConflict() route {
 	return r
 }
 
+// withGrant returns the operation for callers with the grant for personal data only.
+func (r route) withGrant() route {
+	r.personal = true
+	return r
+}
+
 // withBody returns the operation with a JSON body.
 func (r route) withBody() route {
 	r.body = true
@@ -147,14 +159,19 @@ func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]
 	var members map[string]bool // of the body; known after the registration
 	huma.Register(h, op, func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
+		by := caller{c.caller, tenant(c.caller.Tenant)}
 
-		out, err := handle(ctx, caller{c.caller, tenant(c.caller.Tenant)}, in)
+		out, err := handle(ctx, by, in)
 		if err != nil {
 			p := s.asProblem(ctx, err, members)
+			by.maskAnswer(p)
 			c.code = p.Code
 
 			return nil, p
 		}
+
+		// Only now: what is stored for repeats is the whole answer.
+		by.maskAnswer(out)
 
 		return out, nil
 	})
@@ -162,6 +179,10 @@ func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]
 	registered := operationOf(h.OpenAPI().Paths[r.path], r.method)
 	members = bodyMembers(h.OpenAPI(), registered)
 	completeOperation(registered, r)
+
+	if body, has := reflect.TypeFor[O]().FieldByName("Body"); has && registered.Responses[strconv.Itoa(r.status)].Content["application/json"] != nil {
+		describeMasks(h.OpenAPI(), registered.Responses[strconv.Itoa(r.status)].Content["application/json"].Schema, body.Type)
+	}
 }
 
 // isKeyed reports whether the input of an operation has the header Idempotency-Key.

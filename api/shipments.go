@@ -30,7 +30,7 @@ type bookAgainOutput struct {
 	input.Repeat
 	Body struct {
 		OrderID  string `json:"orderId"`
-		Tracking string `json:"tracking" doc:"The tracking number of the other shipment."`
+		Tracking string `json:"tracking" personal:"text" doc:"The tracking number of the other shipment."`
 	}
 }
 

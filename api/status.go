@@ -59,7 +59,7 @@ type statusProblem struct {
 type statusHandler struct {
 	Handler  string     `json:"handler"`
 	Waiting  int        `json:"waiting" doc:"How many records wait."`
-	Error    string     `json:"error,omitempty" doc:"The last error of the record that has failed for longest."`
+	Error    string     `json:"error,omitempty" personal:"text" doc:"The last error of the record that has failed for longest."`
 	Since    *time.Time `json:"since,omitempty" doc:"Since when that record fails."`
 	NextTry  *time.Time `json:"nextTry,omitempty" doc:"When the next record is due."`
 	PausedAt *time.Time `json:"pausedAt,omitempty" doc:"Since when the handler is paused."`
@@ -113,6 +113,8 @@ func (s *service) systemStatus(ctx context.Context, c caller, _ *struct{}) (*sta
 	for i, p := range status.Problems {
 		out.Body.Problems[i] = statusProblem{p.Area, p.Text, optionalTime(p.Since), p.Action}
 	}
+
+	c.maskProblems(out.Body.Problems, status)
 
 	for i, q := range status.Quotas {
 		out.Body.Quotas[i] = statusQuota(q)

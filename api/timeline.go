@@ -14,7 +14,7 @@ import (
 type moment struct {
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind" enum:"transition,execution,task,delivery,dead letter,effect,refusal"`
-	What string    `json:"what" doc:"What has happened, in words."`
+	What string    `json:"what" personal:"text" doc:"What has happened, in words."`
 	Next string    `json:"next,omitempty" doc:"What brings the order on from here. Absent if nothing has to be done."`
 }
 

@@ -65,7 +65,7 @@ type transfer struct {
 	TransferID string    `json:"transferId"`
 	Currency   string    `json:"currency"`
 	Legs       []leg     `json:"legs"`
-	Reference  string    `json:"reference,omitempty"`
+	Reference  string    `json:"reference,omitempty" personal:"text"`
 	At         time.Time `json:"at"`
 }
 

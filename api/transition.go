@@ -342,7 +342,7 @@ type due struct {
 	Report   string     `json:"report,omitempty" doc:"The report of the carrier that waits."`
 	Payment  string     `json:"payment,omitempty" doc:"The payment whose newest step the bank has not answered."`
 	What     string     `json:"what" doc:"What it waits for, in words."`
-	Error    string     `json:"error,omitempty" doc:"The last error."`
+	Error    string     `json:"error,omitempty" personal:"text" doc:"The last error."`
 	Attempts int        `json:"attempts,omitempty"`
 	Since    *time.Time `json:"since,omitempty" doc:"Since when it fails or waits."`
 	NextTry  *time.Time `json:"nextTry,omitempty"`

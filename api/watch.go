@@ -81,7 +81,7 @@ func (s *service) watchOrder(ctx context.Context, c caller, in *watchInput) (*hu
 			w:       w,
 			control: http.NewResponseController(w),
 			caller:  c,
-			token:   call.token,
+			valid:   s.validity(c, call),
 			seen:    parseTransitionID(in.LastEventID),
 		}
 		stream.run(ctx, opened)

@@ -18,7 +18,8 @@ type Claims struct {
 	// ScopeClaim names the claim that holds the scopes. Default: "scope", or "scp" in a token without that.
 	ScopeClaim string
 	// ScopePrefix precedes the scopes of this API among the token's scopes: with
-	// "ratchet:", the token's "ratchet:act" is Act. Default "ratchet:".
+	// "ratchet:", the token's "ratchet:act" is Act, and "ratchet:personal" beside it is the grant for personal
+	// data. Default "ratchet:".
 	ScopePrefix string
 }
 
@@ -60,15 +61,17 @@ func (c Claims) validate() error {
 }
 
 // principal returns the principal of a verified token: its subject, its tenant, and the
-// highest scope that it grants. It fails with ErrRefused if one of them is missing or
+// highest scope and the grant for personal data that it has. It fails with ErrRefused if one of them is missing or
 // invalid.
 func (c Claims) principal(kind, subject string, claims map[string]any) (Principal, error) {
 	// A claim of another type is "", which is no valid tenant.
 	tenant, _ := claims[c.TenantClaim].(string)
+	granted := c.granted(claims)
 	p := Principal{
-		ID:     kind + ":" + subject,
-		Tenant: Tenant(tenant),
-		Scope:  c.highestScope(c.scopes(claims)),
+		ID:       kind + ":" + subject,
+		Tenant:   Tenant(tenant),
+		Scope:    c.highestScope(granted),
+		Personal: slices.Contains(granted, c.ScopePrefix+personalScope),
 	}
 
 	if subject == "" || len(subject) > maxSubject || !p.Scope.Valid() || p.Tenant.Validate() != nil {
@@ -92,11 +95,14 @@ func (c Claims) scopes(claims map[string]any) any {
 	return claims["scp"]
 }
 
-// highestScope returns the highest scope of this API in the claim, "" for none. Issuers
-// write the claim as one string with spaces (RFC 8693, 4.2) or as a list.
-func (c Claims) highestScope(claim any) Scope {
-	var granted []string
-	switch claim := claim.(type) {
+// personalScope is the grant for personal data among the scopes of a token. It is no scope: none includes it, and it
+// includes none.
+const personalScope = "personal"
+
+// granted returns the scopes of the token, of this API and of others. Issuers write the claim as one string with
+// spaces (RFC 8693, 4.2) or as a list.
+func (c Claims) granted(claims map[string]any) (granted []string) {
+	switch claim := c.scopes(claims).(type) {
 	case string:
 		granted = strings.Fields(claim)
 	case []any:
@@ -106,6 +112,11 @@ func (c Claims) highestScope(claim any) Scope {
 		}
 	}
 
+	return granted
+}
+
+// highestScope returns the highest scope of this API among the granted ones, "" for none.
+func (c Claims) highestScope(granted []string) Scope {
 	var highest Scope
 	// From the lowest to the highest: the last one found counts.
 	for _, scope := range []Scope{Read, Act, Admin} {

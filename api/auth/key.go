@@ -17,6 +17,8 @@ type NewKey struct {
 	Name   string
 	Tenant Tenant
 	Scope  Scope
+	// Personal grants sight of personal data, see [Principal].
+	Personal bool
 	// Expires is when the key ends. Zero means that it does not expire.
 	Expires time.Time
 }
@@ -51,6 +53,7 @@ func (n NewKey) build(now time.Time) (Key, Token, dynamo.Item) {
 		Name:      n.Name,
 		Tenant:    n.Tenant,
 		Scope:     n.Scope,
+		Personal:  n.Personal,
 		CreatedAt: time.UnixMilli(now.UnixMilli()).UTC(), // as it is stored
 		ExpiresAt: n.Expires,
 	}
@@ -61,6 +64,10 @@ func (n NewKey) build(now time.Time) (Key, Token, dynamo.Item) {
 		"tenant":    dynamo.S(string(n.Tenant)),
 		"scope":     dynamo.S(string(n.Scope)),
 		"createdAt": dynamo.Millis(now),
+	}
+
+	if n.Personal {
+		item["personal"] = dynamo.Bool(true)
 	}
 
 	if !n.Expires.IsZero() {
@@ -76,6 +83,7 @@ type Key struct {
 	Name      string    `json:"name"`
 	Tenant    Tenant    `json:"tenant"`
 	Scope     Scope     `json:"scope"`
+	Personal  bool      `json:"personal"`
 	CreatedAt time.Time `json:"createdAt"`
 	// ExpiresAt is zero for a key that does not expire.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
@@ -96,7 +104,7 @@ func (k Key) principal(now time.Time) (Principal, error) {
 		return Principal{}, ErrRefused
 	}
 
-	return Principal{ID: "key:" + k.ID, Tenant: k.Tenant, Scope: k.Scope}, nil
+	return Principal{ID: "key:" + k.ID, Tenant: k.Tenant, Scope: k.Scope, Personal: k.Personal}, nil
 }
 
 // isKey reports whether the item is an API key. The table also stores shared secrets,
@@ -109,6 +117,7 @@ func decodeKey(item dynamo.Item) Key {
 		Name:       dynamo.Text(item, "name"),
 		Tenant:     Tenant(dynamo.Text(item, "tenant")),
 		Scope:      Scope(dynamo.Text(item, "scope")),
+		Personal:   dynamo.Flag(item, "personal"),
 		CreatedAt:  dynamo.Time(item, "createdAt"),
 		ExpiresAt:  dynamo.Time(item, "expiresAt"),
 		RevokedAt:  dynamo.Time(item, "revokedAt"),

@@ -11,7 +11,7 @@ import (
 	"ratchet/once/txn"
 )
 
-// Rotate creates a key with the same name, tenant and scope, and ends the old key after
+// Rotate creates a key with the same name, tenant, scope and grant, and ends the old key after
 // the grace period, or at its own expiry if that is earlier. The new key expires at
 // expires; zero means that it does not expire. Rotate fails with ErrNoKey, ErrEnded or
 // ErrInvalid.
@@ -36,7 +36,7 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 		return Key{}, "", err
 	}
 
-	n := NewKey{Name: old.Name, Tenant: old.Tenant, Scope: old.Scope, Expires: expires}
+	n := NewKey{Name: old.Name, Tenant: old.Tenant, Scope: old.Scope, Personal: old.Personal, Expires: expires}
 	if err := n.validate(now); err != nil {
 		return Key{}, "", err
 	}

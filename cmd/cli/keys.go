@@ -22,7 +22,11 @@ func printKey(out io.Writer, asJSON bool, key auth.Key, token auth.Token) error 
 		}{key, string(token)})
 	}
 	// The token is stored nowhere, only its hash.
-	_, err := fmt.Fprintf(out, "%s\n\nkey %s for %s, tenant %s, scope %s. This is the only time that it is shown.\n", string(token), key.ID, key.Name, key.Tenant, key.Scope)
+	sees := ""
+	if key.Personal {
+		sees = " and sight of personal data"
+	}
+	_, err := fmt.Fprintf(out, "%s\n\nkey %s for %s, tenant %s, scope %s%s. This is the only time that it is shown.\n", string(token), key.ID, key.Name, key.Tenant, key.Scope, sees)
 
 	return err
 }

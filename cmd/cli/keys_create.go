@@ -12,11 +12,13 @@ func keysCreate(s *settings) *cobra.Command {
 		Use: "create", Short: "Create a key and print it, once", Args: cobra.NoArgs,
 		Long: "Creates a key and prints it. It cannot be shown again, because only its hash is stored.\n\n" +
 			"The scopes are read (read data), act (read, and request changes) and admin (act, and operate).\n" +
+			"No scope shows personal data: customers, addresses, notes, metadata, texts. --personal does.\n" +
 			"A key opens the data of its tenant only; the other commands work on the tenant `default`.",
 	}
 	name := c.Flags().String("name", "", "purpose of the key")
 	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "tenant whose data the key opens")
 	scope := c.Flags().String("scope", string(auth.Read), "read, act or admin")
+	personal := c.Flags().Bool("personal", false, "show personal data, beside the scope")
 	expires := c.Flags().Duration("expires", 0, "how long it is valid, like 720h; 0: without limit")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *expires < 0 {
@@ -25,10 +27,11 @@ func keysCreate(s *settings) *cobra.Command {
 
 		return s.with(c.Context(), func(b *server.Backend) error {
 			key, token, err := b.APIKeys.Create(c.Context(), auth.NewKey{
-				Name:    *name,
-				Tenant:  auth.Tenant(*tenant),
-				Scope:   auth.Scope(*scope),
-				Expires: in(*expires),
+				Name:     *name,
+				Tenant:   auth.Tenant(*tenant),
+				Scope:    auth.Scope(*scope),
+				Personal: *personal,
+				Expires:  in(*expires),
 			})
 			if err != nil {
 				return err

@@ -28,6 +28,15 @@ func keysList(s *settings) *cobra.Command {
 	}
 }
 
+// yes prints a boolean in a table.
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+
+	return "-"
+}
+
 func printKeys(out io.Writer, asJSON bool, keys []auth.Key) error {
 	if asJSON {
 		for _, k := range keys {
@@ -40,7 +49,7 @@ func printKeys(out io.Writer, asJSON bool, keys []auth.Key) error {
 	}
 	now := time.Now()
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tTENANT\tSCOPE\tCREATED\tSTATUS")
+	fmt.Fprintln(w, "ID\tNAME\tTENANT\tSCOPE\tPERSONAL\tCREATED\tSTATUS")
 
 	for _, k := range keys {
 		status := "live"
@@ -53,7 +62,7 @@ func printKeys(out io.Writer, asJSON bool, keys []auth.Key) error {
 		case !k.ExpiresAt.IsZero():
 			status = "live until " + stamp(k.ExpiresAt)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Tenant, k.Scope, stamp(k.CreatedAt), status)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Tenant, k.Scope, yes(k.Personal), stamp(k.CreatedAt), status)
 	}
 
 	return w.Flush()

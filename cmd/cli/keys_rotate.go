@@ -11,7 +11,7 @@ import (
 func keysRotate(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "rotate KEY", Short: "Create a successor of a key; the old key expires after --grace", Args: cobra.ExactArgs(1),
-		Long: "Prints a new key with the same name, tenant and scope. The old key is valid until\n" +
+		Long: "Prints a new key with the same name, tenant, scope and grant. The old key is valid until\n" +
 			"--grace has passed, so that both work while callers change to the new one.",
 		Example: "  ratchet keys rotate 5xprx62f523x4pcr --grace 48h",
 	}

@@ -103,9 +103,10 @@ func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
 			s := &shell{vars: map[string]string{"API": url}, curl: c.curl}
 			if !c.dev {
 				_, token, err := b.APIKeys.Create(t.Context(), auth.NewKey{
-					Name:   "docs",
-					Tenant: "acme",
-					Scope:  auth.Admin,
+					Name:     "docs",
+					Tenant:   "acme",
+					Scope:    auth.Admin,
+					Personal: true,
 				})
 				if err != nil {
 					t.Fatal(err)
