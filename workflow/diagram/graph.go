@@ -43,9 +43,7 @@ type Edge struct {
 const startID = "(start)"
 
 // EdgeID is the id of a definition's edge in Of.
-func EdgeID(from workflow.State, event workflow.Event, to workflow.State) string {
-	return fmt.Sprintf("%s %s %s", from, event, to)
-}
+func EdgeID(from, event, to string) string { return from + " " + event + " " + to }
 
 // Of returns the graph of a definition: its states in their order, and an edge for each event. Nodes have
 // the names of the states as ids, edges have those of [EdgeID].
@@ -65,7 +63,7 @@ func Of(d *workflow.Definition) Graph {
 	}
 
 	for _, a := range arrows(d) {
-		g.Edges = append(g.Edges, Edge{ID: EdgeID(a.from, a.event, a.to), From: string(a.from), To: string(a.to), Text: a.label})
+		g.Edges = append(g.Edges, Edge{ID: EdgeID(string(a.from), string(a.event), string(a.to)), From: string(a.from), To: string(a.to), Text: a.label})
 	}
 
 	return g
