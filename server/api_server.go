@@ -55,6 +55,12 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		return errors.Join(err, listener.Close())
 	}
 
+	if dev {
+		if handler, err = b.withConsole(ctx, handler); err != nil {
+			return errors.Join(err, listener.Close())
+		}
+	}
+
 	proxies, err := b.Config.Network.proxies()
 	if err != nil {
 		return errors.Join(err, listener.Close())

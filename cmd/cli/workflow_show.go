@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/workflow"
 	"ratchet/workflow/diagram"
+	"ratchet/workflow/file"
 )
 
 func showCommand(s *settings) *cobra.Command {
@@ -59,7 +61,7 @@ func showCommand(s *settings) *cobra.Command {
 			}
 		}
 
-		text, err := diagram.Render(d, *format, byState)
+		text, err := rendered(d, *format, byState)
 		if err != nil {
 			return &statusError{exitUsage, err}
 		}
@@ -70,6 +72,23 @@ func showCommand(s *settings) *cobra.Command {
 	}
 
 	return s.long(command, "counting orders")
+}
+
+// rendered returns the definition in a format: as a definition file, or drawn.
+func rendered(d *workflow.Definition, format string, counts map[workflow.State]int) (string, error) {
+	switch {
+	case format == "yaml" && counts != nil:
+		return "", errors.New("a definition file (yaml) has no place for counts of orders")
+	case format == "yaml":
+		return file.Format(d), nil
+	}
+
+	text, err := diagram.Render(d, format, counts)
+	if errors.Is(err, diagram.ErrFormat) {
+		err = fmt.Errorf("%w, or yaml", err)
+	}
+
+	return text, err
 }
 
 // countOrders counts the orders of the definition's version by state. It reports on standard error

@@ -1,5 +1,5 @@
 // Package diagram renders workflow definitions: as a Mermaid or Graphviz diagram, as an
-// SVG picture, as a table for a terminal, or as the YAML of a definition file. Diagrams can carry
+// SVG picture, or as a table for a terminal. Diagrams can carry
 // the number of orders in each state.
 //
 // The output depends on the arguments only, so that it can be kept in documents and

@@ -1,17 +1,20 @@
 package diagram
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ratchet/workflow"
-	"ratchet/workflow/file"
 )
 
 // formats lists what [Render] can write.
-var formats = []string{"mermaid", "dot", "table", "svg", "yaml"}
+var formats = []string{"mermaid", "dot", "table", "svg"}
+
+// ErrFormat says that there is no such format. The text lists those that there are.
+var ErrFormat = errors.New("not a diagram format")
 
 // Render returns the definition in a format:
 //
@@ -19,14 +22,13 @@ var formats = []string{"mermaid", "dot", "table", "svg", "yaml"}
 //   - "dot": Graphviz
 //   - "svg": a picture for a browser
 //   - "table": text for a terminal
-//   - "yaml": a definition file, see [file.Format]
 //
 // The counts are the numbers of orders by state; a state that is missing in the map has
-// none. With nil counts the diagram has no numbers. An unknown format, a count for a
-// state that the definition lacks, and counts for "yaml" are errors.
+// none. With nil counts the diagram has no numbers. Another format is an ErrFormat, and a count for
+// a state that the definition lacks is an error.
 func Render(d *workflow.Definition, format string, counts map[workflow.State]int) (string, error) {
 	if !slices.Contains(formats, format) {
-		return "", fmt.Errorf("diagram format %q is not one of %s", format, strings.Join(formats, ", "))
+		return "", fmt.Errorf("%q is %w: choose %s", format, ErrFormat, strings.Join(formats, ", "))
 	}
 
 	for s := range counts {
@@ -41,22 +43,37 @@ func Render(d *workflow.Definition, format string, counts map[workflow.State]int
 	case "dot":
 		return dot(d, counts), nil
 	case "svg":
-		return svg(d, counts), nil
-	case "table":
+		return svg(d, counts)
+	default:
 		return table(d, counts), nil
 	}
+}
+
+// svg returns a picture that stands alone. States that have orders stand out.
+func svg(d *workflow.Definition, counts map[workflow.State]int) (string, error) {
+	picture, err := Layout(Of(d))
+	if err != nil {
+		return "", err
+	}
+	paint := Paint{Standalone: true, Nodes: map[string]string{}, Notes: map[string]string{}}
 
 	if counts != nil {
-		return "", fmt.Errorf("a definition file (yaml) has no place for counts of orders")
+		for _, s := range d.States() {
+			paint.Notes[string(s.State)] = thousands(counts[s.State])
+			if counts[s.State] > 0 {
+				paint.Nodes[string(s.State)] = "some"
+			}
+		}
 	}
 
-	return file.Format(d), nil
+	return picture.SVG(paint), nil
 }
 
 // arrow is one move from a state to another.
 type arrow struct {
 	from, to workflow.State
-	label    string
+	event    workflow.Event
+	label    string // the event with its guards
 }
 
 // arrows lists the moves in the order of the definition's states and events.
@@ -65,7 +82,7 @@ func arrows(d *workflow.Definition) []arrow {
 	for _, s := range d.States() {
 		for _, e := range d.Events() {
 			for _, t := range d.Choices(s.State, e) {
-				all = append(all, arrow{s.State, t.To, label(t)})
+				all = append(all, arrow{s.State, t.To, e, label(t)})
 			}
 		}
 	}

@@ -4,105 +4,171 @@ import (
 	"fmt"
 	"html"
 	"strings"
-
-	"ratchet/workflow"
 )
 
-// Measures of a drawing in pixels. Letters are monospaced, so that widths are known
-// without fonts.
-const (
-	letterWidth      = 7.3 // at 12 px
-	labelLetterWidth = 6.6 // at 11 px
-	labelHeight      = 13.0
-	boxHeight        = 44.0
-	bendHeight       = 30.0
-	rowGap           = 40.0
-	layerGap         = 60.0 // beside the labels
-	margin           = 24.0
-)
+// Paint says how a picture is painted. Classes are those of CSS, several with blanks between them.
+type Paint struct {
+	// Standalone adds a style, light or dark as the reader has it. Without it the page has the style.
+	Standalone bool
+	// Nodes and Edges have the classes of nodes and edges by their ids. A line has those of all its edges.
+	Nodes, Edges map[string]string
+	// Notes have a second line for the text of nodes, by their ids.
+	Notes map[string]string
+	// Marks stand beside the texts of edges, by their ids: the numbers of a way. There is room for three letters.
+	Marks map[string]string
+}
 
-const (
-	svgOpen = `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" ` +
-		`font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12" role="img">` + "\n"
-	svgArrowHead = `<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" ` +
-		`orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#57606a"/></marker></defs>` + "\n"
-	svgStart = `<circle cx="%.1f" cy="%.1f" r="5" fill="#1f2328"/>` +
-		`<path d="M%.1f %.1fH%.1f" stroke="#57606a" stroke-width="1.2" marker-end="url(#head)"/>` + "\n"
-	// The white rim keeps a label readable where lines cross it.
-	svgLabel = `<text x="%.1f" y="%.1f" font-size="11" text-anchor="middle" fill="#0969da" ` +
-		`stroke="#ffffff" stroke-width="4" paint-order="stroke">%s</text>` + "\n"
-)
+// style paints a picture that stands alone.
+const style = `<style>
+.diagram{background:#fff;font:12px ui-monospace,Menlo,Consolas,monospace}
+.diagram path{fill:none;stroke:#6e7781;stroke-width:1.2}
+.diagram .head{fill:#6e7781;stroke:none}
+.diagram rect{fill:#f6f8fa;stroke:#424a53}
+.diagram .inner{fill:none}
+.diagram .start circle{fill:#424a53}
+.diagram text{fill:#1f2328}
+.diagram .label{fill:#0550ae;font-size:11px}
+.diagram .note{fill:#1a7f37;font-weight:bold}
+.diagram .some rect{fill:#dafbe1}
+@media(prefers-color-scheme:dark){
+.diagram{background:#0d1117}
+.diagram path{stroke:#8b949e}
+.diagram .head{fill:#8b949e}
+.diagram rect{fill:#161b22;stroke:#8b949e}
+.diagram .start circle{fill:#8b949e}
+.diagram text{fill:#e6edf3}
+.diagram .label{fill:#79c0ff}
+.diagram .note{fill:#3fb950}
+.diagram .some rect{fill:#12261e}
+}
+</style>
+`
 
-// svg draws the definition from left to right: states as boxes, terminal states with a double border,
-// moves as curves with their events in the middle.
-func svg(d *workflow.Definition, counts map[workflow.State]int) string {
-	l := newLayout(d)
-
+// SVG returns the picture as an SVG element. Nodes are groups of the class "node", with their ids in data-node;
+// lines are groups of the class "line"; texts of edges have the class "label", and their ids in data-edge.
+func (p *Picture) SVG(paint Paint) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, svgOpen, l.width, l.height, l.width, l.height)
-	fmt.Fprintf(&b, "<title>%s, version %d</title>\n", html.EscapeString(d.Name()), d.Version())
-	b.WriteString(svgArrowHead)
-	b.WriteString(`<rect width="100%" height="100%" fill="#ffffff"/>` + "\n")
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="diagram" role="img" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`+"\n",
+		p.width, p.height, p.width, p.height)
+	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(p.graph.Title))
 
-	for _, r := range l.routes {
-		fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="#57606a" stroke-width="1.2" marker-end="url(#head)"/>`+"\n", r.path)
+	if paint.Standalone {
+		b.WriteString(style)
 	}
 
-	for i, s := range d.States() {
-		writeBox(&b, l.boxes[i], s, counts)
+	for _, r := range p.routes {
+		p.writeLine(&b, r, paint)
 	}
 
-	initial := l.boxes[l.index[d.Initial()]]
-	fmt.Fprintf(&b, svgStart, margin/2, initial.y, margin/2, initial.y, initial.x-initial.width/2)
-
-	// Labels come last, so that no line covers them.
-	for _, r := range l.routes {
-		writeLabels(&b, r)
+	for i := range p.graph.Nodes {
+		p.writeNode(&b, i, paint)
 	}
-
 	b.WriteString("</svg>\n")
 
 	return b.String()
 }
 
-func writeBox(b *strings.Builder, p *point, s workflow.StateSpec, counts map[workflow.State]int) {
-	x, y := p.x-p.width/2, p.y-boxHeight/2
-
-	fill := "#f6f8fa"
-	if counts[s.State] > 0 {
-		fill = "#dafbe1"
+func (p *Picture) writeLine(b *strings.Builder, r route, paint Paint) {
+	classes := "line"
+	for _, i := range r.edges {
+		for class := range strings.FieldsSeq(paint.Edges[p.graph.Edges[i].ID]) {
+			if !strings.Contains(" "+classes+" ", " "+class+" ") {
+				classes += " " + class
+			}
+		}
 	}
 
-	b.WriteString("<g>")
+	last := r.curves[len(r.curves)-1]
+	fmt.Fprintf(b, `<g class="%s"><path d="%s"/>%s`, html.EscapeString(classes), r.path(), head(last[2], last[3]))
 
-	if s.Doc != "" {
-		fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(s.Doc))
+	for n, i := range r.edges {
+		p.writeLabel(b, r, n, p.graph.Edges[i], paint)
 	}
-
-	fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8" fill="%s" stroke="#1f2328"/>`,
-		x, y, p.width, boxHeight, fill)
-
-	if s.Terminal {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="6" fill="none" stroke="#1f2328"/>`,
-			x+3, y+3, p.width-6, boxHeight-6)
-	}
-
-	// With counts, the name moves up to make room for the second line.
-	base := p.y + 4
-	if counts != nil {
-		base = p.y - 3
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" font-weight="bold" fill="#1a7f37">%s</text>`,
-			p.x, p.y+13, thousands(counts[s.State]))
-	}
-
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#1f2328">%s</text></g>`+"\n",
-		p.x, base, html.EscapeString(string(s.State)))
+	b.WriteString("</g>\n")
 }
 
-// writeLabels writes one label below the other, centered on the route's label position.
-func writeLabels(b *strings.Builder, r route) {
-	first := r.label[1] - labelHeight/2*float64(len(r.labels)-1) + 4
-	for i, text := range r.labels {
-		fmt.Fprintf(b, svgLabel, r.label[0], first+labelHeight*float64(i), html.EscapeString(text))
+// writeLabel writes the n-th label of a line, with its mark beside it.
+func (p *Picture) writeLabel(b *strings.Builder, r route, n int, e Edge, paint Paint) {
+	y := r.y + labelHeight*float64(n)
+	class := html.EscapeString(strings.TrimSpace("label " + paint.Edges[e.ID]))
+	writeText(b, r.x, y, fmt.Sprintf(`class="%s" data-edge="%s" text-anchor="%s"`, class, html.EscapeString(e.ID), r.anchor), labelLetterWidth, e.Text)
+
+	mark := paint.Marks[e.ID]
+	if mark == "" {
+		return
 	}
+	width := widthOf(e.Text, labelLetterWidth) + 5
+
+	x, anchor := r.x+width, "start"
+	switch r.anchor {
+	case "end":
+		x, anchor = r.x-width, "end"
+	case "middle":
+		x = r.x + width/2
+	}
+	fmt.Fprintf(b, `<text x="%s" y="%s" class="mark" text-anchor="%s">%s</text>`, short(x), short(y), anchor, html.EscapeString(mark))
+}
+
+// head is the head of an arrow that arrives from a handle of its curve: level, or from above.
+func head(from, at [2]float64) string {
+	x, y := short(at[0]), short(at[1])
+	const length, half = 7, 3.5
+
+	if from[0] == at[0] {
+		return fmt.Sprintf(`<path class="head" d="M%s %sl%g %dh%dz"/>`, x, y, -half, -length, int(2*half))
+	}
+
+	back := -length
+	if from[0] > at[0] {
+		back = length
+	}
+
+	return fmt.Sprintf(`<path class="head" d="M%s %sl%d %gv%gz"/>`, x, y, back, -half, 2*half)
+}
+
+// writeText writes a text with the width that was measured for it, whatever font the reader has. A text that was
+// cut is shown whole when pointed at.
+func writeText(b *strings.Builder, x, y float64, attributes string, letter float64, text string) {
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(b, `<text x="%s" y="%s" %s textLength="%s" lengthAdjust="spacingAndGlyphs">`, short(x), short(y), attributes, short(widthOf(text, letter)))
+
+	shown := cut(text)
+	if shown != text {
+		fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(text))
+	}
+	fmt.Fprintf(b, "%s</text>", html.EscapeString(shown))
+}
+
+func (p *Picture) writeNode(b *strings.Builder, i int, paint Paint) {
+	n, box := p.graph.Nodes[i], p.boxes[i]
+	note := paint.Notes[n.ID]
+	x, y := box.x-box.width/2, box.y-box.height/2
+
+	fmt.Fprintf(b, `<g class="%s" data-node="%s">`, html.EscapeString(strings.Join(strings.Fields("node "+string(n.Shape)+" "+paint.Nodes[n.ID]), " ")), html.EscapeString(n.ID))
+
+	if n.Doc != "" {
+		fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(n.Doc))
+	}
+
+	if n.Shape == Start {
+		fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="%g"/></g>`+"\n", short(box.x), short(box.y), startRadius)
+		return
+	}
+
+	fmt.Fprintf(b, `<rect x="%s" y="%s" width="%s" height="%s" rx="8"/>`, short(x), short(y), short(box.width), short(box.height))
+
+	if n.Shape == End {
+		fmt.Fprintf(b, `<rect class="inner" x="%s" y="%s" width="%s" height="%s" rx="6"/>`, short(x+3), short(y+3), short(box.width-6), short(box.height-6))
+	}
+
+	// A note makes room for itself below the text.
+	base := box.y + 4
+	if note != "" {
+		base = box.y - 3
+		fmt.Fprintf(b, `<text class="note" x="%s" y="%s" text-anchor="middle">%s</text>`, short(box.x), short(box.y+13), html.EscapeString(note))
+	}
+	writeText(b, box.x, base, `text-anchor="middle"`, letterWidth, n.Text)
+	b.WriteString("</g>\n")
 }

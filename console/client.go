@@ -1,0 +1,135 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"ratchet/api"
+)
+
+// maxAnswer bounds an answer of the API, in bytes. The largest page of a list has less.
+const maxAnswer = 8 << 20
+
+// client sends requests to the API as the person who looks.
+type client struct {
+	api   http.Handler
+	by    api.Identity
+	calls []string // the paths that were asked for
+}
+
+// get asks for a path, and decodes the answer. A refusal is a problem.
+func (c *client) get(ctx context.Context, path string, into any) error {
+	c.calls = append(c.calls, path)
+
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	answer := &answer{header: http.Header{}}
+	c.api.ServeHTTP(answer, api.As(r, c.by))
+
+	if answer.status != http.StatusOK {
+		p := &problem{}
+		if err := json.Unmarshal(answer.body.Bytes(), p); err != nil || p.Status == 0 {
+			return fmt.Errorf("%s: status %d", path, answer.status)
+		}
+
+		return p
+	}
+
+	if answer.err != nil {
+		return fmt.Errorf("%s: %w", path, answer.err)
+	}
+
+	if err := json.Unmarshal(answer.body.Bytes(), into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+
+	return nil
+}
+
+// curl returns the requests that a page consists of, as commands.
+func (c *client) curl() []string {
+	commands := make([]string, len(c.calls))
+	for i, path := range c.calls {
+		commands[i] = "curl \"$RATCHET_API" + path + `" -H "Authorization: Bearer $RATCHET_API_KEY"`
+	}
+
+	return commands
+}
+
+// pathTo returns a path of the API with ids as its segments.
+func pathTo(format string, ids ...string) string {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = url.PathEscape(id)
+	}
+
+	return fmt.Sprintf(format, args...)
+}
+
+// with returns the path with those parameters that are not empty.
+func with(path string, parameters ...string) string {
+	q := url.Values{}
+	for i := 0; i < len(parameters); i += 2 {
+		if parameters[i+1] != "" {
+			q.Set(parameters[i], parameters[i+1])
+		}
+	}
+
+	if len(q) == 0 {
+		return path
+	}
+
+	return path + "?" + q.Encode()
+}
+
+// answer keeps an answer of the API.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	err    error
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+
+	if a.body.Len()+len(b) > maxAnswer {
+		a.err = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+		return 0, a.err
+	}
+
+	return a.body.Write(b)
+}
+
+// problem is a refusal of the API.
+type problem struct {
+	Status int    `json:"status"`
+	Code   string `json:"code"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+}
+
+func (p *problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Code, p.Detail) }
+
+func (p *problem) title() string {
+	if p.Title != "" {
+		return p.Title
+	}
+
+	return strings.ReplaceAll(p.Code, "_", " ")
+}

@@ -1,0 +1,224 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"ratchet/api"
+)
+
+// Path is where the console is mounted, and begins the paths of all its pages.
+const Path = "/console"
+
+// Config configures New. All fields are required.
+type Config struct {
+	// API is the handler of [api.New], to which the console sends its requests.
+	API http.Handler
+	// Identify returns who looks at the page that r asks for. It reports false for a stranger.
+	Identify func(r *http.Request) (by api.Identity, known bool)
+	Log      *slog.Logger
+	// Draining is closed when the process stops: pages that follow what happens end.
+	Draining <-chan struct{}
+}
+
+func (c Config) validate() error {
+	var errs []error
+	for field, missing := range map[string]bool{
+		"API": c.API == nil, "Identify": c.Identify == nil, "Log": c.Log == nil, "Draining": c.Draining == nil,
+	} {
+		if missing {
+			errs = append(errs, fmt.Errorf("console: Config.%s: must not be nil", field))
+		}
+	}
+
+	return errors.Join(errs...)
+}
+
+//go:embed static
+var static embed.FS
+
+// asset is an embedded file. Its address has a hash of its content, so a browser keeps it and never has an old
+// one.
+type asset struct {
+	content []byte
+	address string
+}
+
+// handler serves the console.
+type handler struct {
+	cfg            Config
+	mux            *http.ServeMux
+	script, styles asset
+	live           *hub
+}
+
+// New checks cfg and returns the handler of all paths below [Path]. The listener in front of it checks Host and
+// Origin.
+func New(cfg Config) (http.Handler, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+
+	h := &handler{cfg: cfg, mux: http.NewServeMux(), live: newHub(cfg.Draining)}
+	h.script, h.styles = h.asset("console.js", "text/javascript"), h.asset("style.css", "text/css")
+
+	for _, p := range pages {
+		h.mux.HandleFunc("GET "+Path+p.path, func(w http.ResponseWriter, r *http.Request) { h.show(w, r, p) })
+		h.mux.HandleFunc("GET "+Path+"/live"+p.path, func(w http.ResponseWriter, r *http.Request) { h.follow(w, r, p) })
+	}
+	h.mux.HandleFunc("/", h.noPage)
+
+	return h, nil
+}
+
+// asset serves an embedded file.
+func (h *handler) asset(name, kind string) asset {
+	content, err := static.ReadFile("static/" + name)
+	if err != nil {
+		panic(err) // it was embedded when this program was built
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(content) // never fails
+
+	a := asset{content, fmt.Sprintf("%s/static/%x/%s", Path, sum.Sum64(), name)}
+	h.mux.HandleFunc("GET "+a.address, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind+"; charset=utf-8")
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		_, _ = w.Write(a.content) // fails only if the client is gone
+	})
+
+	return a
+}
+
+// ServeHTTP sets the headers that every answer has.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Content-Security-Policy", policy(""))
+	header.Set("Cache-Control", "no-store")
+
+	h.mux.ServeHTTP(w, r)
+}
+
+// policy allows what the console's pages need: their own style, the script with the page's nonce, and requests
+// to where they come from.
+func policy(nonce string) string {
+	script := "'none'"
+	if nonce != "" {
+		script = "'nonce-" + nonce + "'"
+	}
+
+	return "default-src 'none'; script-src " + script + "; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+		"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types htmx"
+}
+
+// page is one kind of page.
+type page struct {
+	path string // below Path, as a pattern of http.ServeMux
+	nav  string // the entry of the navigation to which it belongs
+	// load asks the API for what the page shows.
+	load func(context.Context, *visit) (content, error)
+	// every says how often a page that is followed is looked at again, 0 for one that does not change.
+	every time.Duration
+}
+
+// content is what stands on a page.
+type content struct {
+	title string
+	body  templ.Component
+}
+
+// visit is one look at a page.
+type visit struct {
+	*client
+	request *http.Request
+}
+
+// query returns a parameter of the address.
+func (v *visit) query(name string) string { return v.request.URL.Query().Get(name) }
+
+// begin returns the visit of who looks. It answers strangers.
+func (h *handler) begin(w http.ResponseWriter, r *http.Request) (*visit, bool) {
+	by, known := h.cfg.Identify(r)
+	if !known {
+		http.Error(w, "log in first", http.StatusUnauthorized)
+		return nil, false
+	}
+
+	return &visit{client: &client{api: h.cfg.API, by: by}, request: r}, true
+}
+
+// show answers with a whole page.
+func (h *handler) show(w http.ResponseWriter, r *http.Request, p page) {
+	v, ok := h.begin(w, r)
+	if !ok {
+		return
+	}
+
+	c, status := h.load(r.Context(), v, p)
+	nonce := rand.Text()
+	s := shell{
+		title: c.title, nav: p.nav, nonce: nonce, script: h.script.address, style: h.styles.address,
+		who: v.by.ID, tenant: string(v.by.Tenant), scope: string(v.by.Scope),
+	}
+
+	if p.every > 0 && status == http.StatusOK {
+		s.follow = Path + "/live" + strings.TrimPrefix(r.URL.RequestURI(), Path)
+	}
+
+	var b bytes.Buffer
+	if err := document(s, c.body, v.curl()).Render(r.Context(), &b); err != nil {
+		h.cfg.Log.ErrorContext(r.Context(), "a page of the console cannot be written", "path", r.URL.Path, "err", err)
+		http.Error(w, "the page cannot be written", http.StatusInternalServerError)
+
+		return
+	}
+
+	w.Header().Set("Content-Security-Policy", policy(nonce))
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // fails only if the client is gone
+}
+
+// load asks for the content of a page. What cannot be had is said on the page, in the API's words.
+func (h *handler) load(ctx context.Context, v *visit, p page) (content, int) {
+	c, err := p.load(ctx, v)
+	if err == nil {
+		return c, http.StatusOK
+	}
+
+	var refused *problem
+	if !errors.As(err, &refused) {
+		h.cfg.Log.ErrorContext(ctx, "a page of the console cannot be read", "path", v.request.URL.Path, "err", err)
+		refused = &problem{Status: http.StatusBadGateway, Code: "unreadable", Detail: "The API's answer cannot be read. The log has the reason."}
+	}
+
+	return content{title: refused.title(), body: problemPage(refused)}, refused.Status
+}
+
+func (h *handler) noPage(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the console only reads", http.StatusMethodNotAllowed)
+
+		return
+	}
+
+	h.show(w, r, page{load: func(context.Context, *visit) (content, error) {
+		return content{}, &problem{Status: http.StatusNotFound, Code: "page_not_found", Detail: "There is no such page."}
+	}})
+}

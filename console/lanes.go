@@ -1,0 +1,123 @@
+package console
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	laneHeight = 30.0
+	laneNames  = 110.0 // room for the names
+	laneLeast  = 16.0  // between two moments that are not the same
+	laneMost   = 130.0
+	gapFrom    = 10 * time.Minute // a wait of this length is drawn as a gap
+)
+
+// lanes draws the moments of an order on one time axis, a lane for each kind. The axis is not linear: a wait takes
+// room by the logarithm of its length, and a long one is a gap that says how long it was. So everything can be
+// seen at once, whatever took days.
+func lanes(all []moments) string {
+	if len(all) == 0 {
+		return ""
+	}
+
+	var kinds []string
+	for _, m := range all {
+		if !slices.Contains(kinds, m.Kind) {
+			kinds = append(kinds, m.Kind)
+		}
+	}
+
+	x, gaps, width := axis(all)
+	height := laneHeight*float64(len(kinds)) + 26
+
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="lanes" role="img" aria-label="Time line" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`,
+		width, height, width, height)
+
+	for i, kind := range kinds {
+		y := laneHeight*float64(i) + laneHeight/2
+		fmt.Fprintf(&b, `<text class="name" x="0" y="%.0f">%s</text><path class="rule" d="M%.0f %.0fH%.0f"/>`, y+4, html.EscapeString(kind), laneNames, y, width)
+	}
+
+	for _, g := range gaps {
+		fmt.Fprintf(&b, `<path class="gap" d="M%.1f 0V%.0f"/><text class="tick" x="%.1f" y="%.0f" text-anchor="middle">%s</text>`,
+			g.x, height-22, g.x, height-6, length(g.took))
+	}
+
+	// The clock stands where there is room for it.
+	free := laneNames - 1
+	for i, m := range all {
+		if x[i] > free {
+			fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.0f">%s</text>`, x[i], height-6, m.At.UTC().Format("15:04:05"))
+			free = x[i] + 70
+		}
+	}
+
+	for i, m := range all {
+		y := laneHeight*float64(slices.Index(kinds, m.Kind)) + laneHeight/2
+		fmt.Fprintf(&b, `<a href="#m%d" class="%s"><circle class="dot" cx="%.1f" cy="%.0f" r="5"><title>%s</title></circle></a>`,
+			i, m.mood(), x[i], y, html.EscapeString(m.At.short()+" "+m.What))
+	}
+	b.WriteString("</svg>")
+
+	return b.String()
+}
+
+// mood says how a moment is colored.
+func (m moments) mood() string {
+	switch {
+	case m.Kind == "refusal", m.Kind == "dead letter", strings.Contains(m.What, "FAILED"), strings.Contains(m.What, "MISSED"):
+		return "bad"
+	case m.Next != "":
+		return "warn"
+	}
+
+	return ""
+}
+
+// gap is a long wait on the axis.
+type gap struct {
+	x    float64
+	took time.Duration
+}
+
+// axis returns where each moment stands, and the gaps between them.
+func axis(all []moments) (x []float64, gaps []gap, width float64) {
+	at := laneNames + 8
+	x = make([]float64, len(all))
+
+	for i, m := range all {
+		if i > 0 {
+			took := m.At.Sub(all[i-1].At.Time)
+			room := 0.0
+			if took > 0 {
+				room = min(laneLeast+22*math.Log10(1+took.Seconds()*1000)/2, laneMost)
+			}
+
+			if took >= gapFrom {
+				gaps = append(gaps, gap{at + room/2, took})
+			}
+			at += room
+		}
+		x[i] = at
+	}
+
+	return x, gaps, at + 80
+}
+
+// length is a duration in its two largest units.
+func length(d time.Duration) string {
+	switch {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+
+	return fmt.Sprintf("%d min", d/time.Minute)
+}

@@ -1,0 +1,171 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ratchet/workflow/diagram"
+)
+
+// explanation is the part of the answer of GET /v1/orders/{orderId}/explanation that is shown.
+type explanation struct {
+	Order *orderShown
+	Steps []struct {
+		TransitionID    int64
+		Event, From, To string
+		At              moment
+		Cause           struct{ Code, Text, Actor, Source string }
+	}
+	Options []struct {
+		Event, To string
+		Legal     bool
+		Needs     []string
+		Ahead     bool
+	}
+	Waiting *struct {
+		What, Next   string
+		Since, Until moment
+	}
+	Due []struct {
+		Handler, Report, What, Error, Next string
+		Attempts                           int
+		Since, NextTry, PausedAt           moment
+	}
+	Timeline   []moments
+	Incomplete []string
+	Unplaced   *struct {
+		Kind, Cause string
+		Commands    []string
+	}
+}
+
+// moments is one line of the time line.
+type moments struct {
+	At               moment
+	Kind, What, Next string
+}
+
+// definition is the answer of GET /v1/workflow.
+type definition struct {
+	Name    string
+	Version int
+	Initial string
+	Place   string
+	States  []struct {
+		State, Doc string
+		Terminal   bool
+	}
+	Transitions []struct {
+		From, Event, To string
+		Guards          []string
+	}
+}
+
+// graph returns the definition as a graph whose edges have the ids of diagram.EdgeID.
+func (d definition) graph() diagram.Graph {
+	const start = "(start)"
+	g := diagram.Graph{
+		Title: fmt.Sprintf("%s, version %d", d.Name, d.Version),
+		Nodes: []diagram.Node{{ID: start, Shape: diagram.Start}},
+		Edges: []diagram.Edge{{ID: diagram.EdgeID("", d.Place, d.Initial), From: start, To: d.Initial, Text: d.Place}},
+	}
+
+	for _, s := range d.States {
+		n := diagram.Node{ID: s.State, Text: s.State, Doc: s.Doc}
+		if s.Terminal {
+			n.Shape = diagram.End
+		}
+		g.Nodes = append(g.Nodes, n)
+	}
+
+	for _, t := range d.Transitions {
+		text := t.Event
+		if len(t.Guards) > 0 {
+			text += " [" + strings.Join(t.Guards, ", ") + "]"
+		}
+		g.Edges = append(g.Edges, diagram.Edge{ID: diagram.EdgeID(t.From, t.Event, t.To), From: t.From, To: t.To, Text: text})
+	}
+
+	return g
+}
+
+// paint colors the way that an order has taken, and where it may go.
+func (e explanation) paint() diagram.Paint {
+	p := diagram.Paint{Nodes: map[string]string{}, Edges: map[string]string{}, Marks: map[string]string{}}
+	if e.Order == nil {
+		return p
+	}
+
+	for _, o := range e.Options {
+		if o.Legal {
+			p.Edges[diagram.EdgeID(e.Order.State, o.Event, o.To)] = "may"
+		}
+	}
+
+	for i, s := range e.Steps {
+		id := diagram.EdgeID(s.From, s.Event, s.To)
+		p.Edges[id] = "taken"
+		p.Nodes[s.To] = "been"
+
+		// A way that goes round has several numbers, of which the last ones are shown.
+		mark := fmt.Sprint(i + 1)
+		if before := p.Marks[id]; before != "" {
+			mark = "…" + mark
+		}
+		p.Marks[id] = mark
+	}
+	p.Nodes[e.Order.State] = "present"
+
+	return p
+}
+
+// picture draws a definition.
+func picture(d definition, p diagram.Paint) (string, error) {
+	drawn, err := diagram.Layout(d.graph())
+	if err != nil {
+		return "", err
+	}
+
+	return drawn.SVG(p), nil
+}
+
+func order(ctx context.Context, v *visit) (content, error) {
+	id := v.request.PathValue("order")
+
+	var e explanation
+	if err := v.get(ctx, pathTo("/v1/orders/%s/explanation", id), &e); err != nil {
+		return content{}, err
+	}
+
+	var d definition
+	if err := v.get(ctx, "/v1/workflow", &d); err != nil {
+		return content{}, err
+	}
+
+	svg, err := picture(d, e.paint())
+	if err != nil {
+		return content{}, err
+	}
+
+	// The newest first: it is what the reader asks about.
+	newest := slices.Clone(e.Timeline)
+	slices.Reverse(newest)
+
+	return content{id, orderPage(id, e, svg, lanes(e.Timeline), newest)}, nil
+}
+
+func workflow(ctx context.Context, v *visit) (content, error) {
+	var d definition
+	if err := v.get(ctx, "/v1/workflow", &d); err != nil {
+		return content{}, err
+	}
+
+	svg, err := picture(d, diagram.Paint{})
+	if err != nil {
+		return content{}, err
+	}
+
+	return content{"Workflow", workflowPage(d, svg)}, nil
+}

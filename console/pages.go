@@ -1,0 +1,320 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// pages are all pages. Those of stored data are looked at every second while somebody follows them; those that
+// cost half a second of the service's time, every ten.
+var pages = []page{
+	{path: "/{$}", nav: "/", load: overview, every: 10 * time.Second},
+	{path: "/orders", nav: "/orders", load: orders, every: time.Second},
+	{path: "/orders/{order}", nav: "/orders", load: order, every: time.Second},
+	{path: "/workflow", nav: "/workflow", load: workflow},
+	{path: "/stream", nav: "/stream", load: stream, every: 10 * time.Second},
+	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
+	{path: "/deliveries", nav: "/deliveries", load: deliveries, every: 10 * time.Second},
+	{path: "/audit", nav: "/audit", load: audit, every: 10 * time.Second},
+}
+
+// moment is a time as the API writes it.
+type moment struct{ time.Time }
+
+func (m moment) iso() string   { return m.UTC().Format(time.RFC3339Nano) }
+func (m moment) short() string { return m.UTC().Format("2006-01-02 15:04:05") }
+
+// money writes an amount in minor units as the API has it: "2,500 EUR minor units" says what it is, since not
+// every currency has two decimals.
+func money(amount int64, currency string) string {
+	if currency == "" {
+		return "–"
+	}
+
+	return thousands(amount) + " " + currency
+}
+
+func thousands(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+
+	return text
+}
+
+// plural returns "1 order" or "2 orders".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+
+	return thousands(int64(n)) + " " + what + "s"
+}
+
+// machineStatus is the part of the answer of GET /v1/status that is shown.
+type machineStatus struct {
+	At       moment
+	OK       bool
+	Problems []struct {
+		Area, Text, Action string
+		Since              moment
+	}
+	Processes []struct {
+		ID, Name, Host, Version, State, Reason string
+		Parts                                  []string
+		Ready                                  bool
+		StartedAt, BeatAt                      moment
+		Rates                                  map[string]float64
+	}
+	Rates  map[string]float64
+	Quotas []struct {
+		Name        string
+		Used, Quota float64
+		Percent     float64
+	}
+	BehindSeconds float64
+	DeadLetters   int
+	Handlers      []struct {
+		Handler, Error    string
+		Waiting           int
+		NextTry, PausedAt moment
+	}
+	Reports     struct{ Waiting, Attention int }
+	StuckOrders map[string]int
+	CountedAt   moment
+}
+
+func overview(ctx context.Context, v *visit) (content, error) {
+	var s machineStatus
+	if err := v.get(ctx, "/v1/status", &s); err != nil {
+		return content{}, err
+	}
+
+	var newest orderList
+	if err := v.get(ctx, "/v1/orders?limit=8", &newest); err != nil {
+		return content{}, err
+	}
+
+	return content{"Overview", overviewPage(s, newest)}, nil
+}
+
+type orderList struct {
+	Orders  []orderShown
+	Next    string
+	Scanned bool
+}
+
+// orderShown is an order as the API shows it.
+type orderShown struct {
+	OrderID, Incarnation, State, PreviousState string
+	TransitionID                               int64
+	DefinitionVersion                          int
+	Customer, Reference                        string
+	Items                                      []struct {
+		SKU                      string
+		Quantity, Shipped, Price int64
+	}
+	Total struct {
+		Amount   int64
+		Currency string
+	}
+	Parcels []struct{ TrackingNumber, Carrier string }
+	Notes   []struct {
+		Text, Author string
+		At           moment
+	}
+	Cause                           struct{ Code, Text, Actor, Source string }
+	CreatedAt, UpdatedAt, EnteredAt moment
+}
+
+func orders(ctx context.Context, v *visit) (content, error) {
+	if id := v.query("id"); id != "" {
+		var o orderShown
+		if err := v.get(ctx, pathTo("/v1/orders/%s", id), &o); err != nil {
+			return content{}, err
+		}
+
+		return content{"Orders", ordersPage(v.filter(), orderList{Orders: []orderShown{o}})}, nil
+	}
+
+	var list orderList
+	f := v.filter()
+	if err := v.get(ctx, with("/v1/orders", "limit", "50", "state", f.State, "reference", f.Reference, "cursor", v.query("cursor")), &list); err != nil {
+		return content{}, err
+	}
+
+	return content{"Orders", ordersPage(f, list)}, nil
+}
+
+// filter is what a list of orders is asked for.
+type filter struct{ ID, State, Reference string }
+
+func (v *visit) filter() filter { return filter{v.query("id"), v.query("state"), v.query("reference")} }
+
+// next is the address of the next page.
+func (f filter) next(cursor string) string {
+	return with(Path+"/orders", "state", f.State, "reference", f.Reference, "cursor", cursor)
+}
+
+// kindOf says how a state is colored: in the words of the built-in workflow and of most others.
+func kindOf(state string) string {
+	switch {
+	case strings.Contains(state, "HOLD"), strings.Contains(state, "RETURN"), strings.Contains(state, "PARTIAL"):
+		return "warn"
+	case strings.Contains(state, "CANCEL"), strings.Contains(state, "FAILED"), strings.Contains(state, "CHARGED"), strings.Contains(state, "EXPIRED"), state == "MISSED":
+		return "bad"
+	case state == "DELIVERED", state == "COMPLETED":
+		return "good"
+	}
+
+	return ""
+}
+
+// streamStatus is the part of the answer of GET /v1/stream that is shown.
+type streamStatus struct {
+	State         string
+	BehindSeconds float64
+	Workers       []string
+	Shards        []struct {
+		Shard, State, Owner, Unread string
+		Records                     int
+		More                        bool
+		BehindSeconds               float64
+		HandledAt                   moment
+		Gaps                        int64
+	}
+	Handlers []struct {
+		Handler                     string
+		Items, Records, DeadLetters int
+		Since, NextTry, PausedAt    moment
+	}
+	Problems []string
+}
+
+func stream(ctx context.Context, v *visit) (content, error) {
+	var s streamStatus
+	if err := v.get(ctx, "/v1/stream", &s); err != nil {
+		return content{}, err
+	}
+
+	return content{"Stream", streamPage(s)}, nil
+}
+
+func shardKind(state string) string {
+	switch state {
+	case "held":
+		return "good"
+	case "silent", "unknown":
+		return "bad"
+	}
+
+	return ""
+}
+
+type letterList struct {
+	Letters []struct {
+		ID, OrderID, Error, Unreadable string
+		Attempts                       int
+		FailedAt, QueuedAt             moment
+	}
+	Next string
+}
+
+func deadLetters(ctx context.Context, v *visit) (content, error) {
+	var s streamStatus
+	if err := v.get(ctx, "/v1/stream", &s); err != nil {
+		return content{}, err
+	}
+
+	handler, handlers := v.query("handler"), []string{}
+	for _, h := range s.Handlers {
+		handlers = append(handlers, h.Handler)
+		if handler == "" && h.DeadLetters > 0 {
+			handler = h.Handler
+		}
+	}
+
+	if handler == "" && len(handlers) > 0 {
+		handler = handlers[0]
+	}
+
+	var list letterList
+	if handler != "" {
+		if err := v.get(ctx, with(pathTo("/v1/dead-letters/%s", handler), "cursor", v.query("cursor")), &list); err != nil {
+			return content{}, err
+		}
+	}
+
+	return content{"Dead letters", lettersPage(handler, handlers, list)}, nil
+}
+
+type endpointList struct{ Endpoints []endpointShown }
+
+type endpointShown struct {
+	ID, Destination, Description, Status, Reason string
+	DisabledAt, FailingSince                     moment
+}
+
+type deliveryList struct {
+	Deliveries []struct {
+		OrderID, Endpoint, State, Status, Error, Response string
+		Attempts, Answer                                  int
+		NextTry, TriedAt                                  moment
+	}
+	Next string
+}
+
+func deliveries(ctx context.Context, v *visit) (content, error) {
+	var endpoints endpointList
+	if err := v.get(ctx, "/v1/endpoints", &endpoints); err != nil {
+		return content{}, err
+	}
+
+	of, status := v.query("endpoint"), cmp.Or(v.query("status"), "PENDING")
+	if of == "" && len(endpoints.Endpoints) > 0 {
+		of = endpoints.Endpoints[0].ID
+	}
+
+	var list deliveryList
+	if of != "" {
+		if err := v.get(ctx, with(pathTo("/v1/endpoints/%s/deliveries", of), "status", status, "cursor", v.query("cursor")), &list); err != nil {
+			return content{}, err
+		}
+	}
+
+	return content{"Deliveries", deliveriesPage(endpoints.Endpoints, of, status, list)}, nil
+}
+
+func endpointKind(status string) string {
+	switch status {
+	case "ACTIVE", "DELIVERED":
+		return "good"
+	case "DISABLED", "SKIPPED", "PENDING":
+		return "warn"
+	}
+
+	return "bad"
+}
+
+type actList struct {
+	Acts []struct {
+		At                moment
+		Who, Act, On, Via string
+	}
+	Next string
+}
+
+func audit(ctx context.Context, v *visit) (content, error) {
+	var list actList
+	if err := v.get(ctx, with("/v1/audit", "limit", "50", "cursor", v.query("cursor")), &list); err != nil {
+		return content{}, err
+	}
+
+	return content{"Audit", auditPage(list)}, nil
+}
+
+func joined(words []string) string { return strings.Join(words, ", ") }
