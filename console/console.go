@@ -57,10 +57,10 @@ type asset struct {
 
 // handler serves the console.
 type handler struct {
-	cfg            Config
-	mux            *http.ServeMux
-	script, styles asset
-	live           *hub
+	cfg                 Config
+	mux                 *http.ServeMux
+	script, style, icon asset
+	live                *hub
 }
 
 // New checks cfg and returns the handler of all paths below [Path]. The listener in front of it checks Host and
@@ -71,7 +71,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 
 	h := &handler{cfg: cfg, mux: http.NewServeMux(), live: newHub(cfg.Draining)}
-	h.script, h.styles = h.asset("console.js", "text/javascript"), h.asset("style.css", "text/css")
+	h.script, h.style, h.icon = h.asset("console.js", "text/javascript"), h.asset("style.css", "text/css"), h.asset("icon.svg", "image/svg+xml")
 
 	for _, p := range pages {
 		h.mux.HandleFunc("GET "+Path+p.path, func(w http.ResponseWriter, r *http.Request) { h.show(w, r, p) })
@@ -172,7 +172,7 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request, p page) {
 	c, status := h.load(r.Context(), v, p)
 	nonce := rand.Text()
 	s := shell{
-		title: c.title, nav: p.nav, nonce: nonce, script: h.script.address, style: h.styles.address,
+		title: c.title, nav: p.nav, nonce: nonce, script: h.script.address, style: h.style.address, icon: h.icon.address,
 		who: v.by.ID, tenant: string(v.by.Tenant), scope: string(v.by.Scope),
 	}
 

@@ -61,7 +61,7 @@ func lanes(all []moments) string {
 	for i, m := range all {
 		y := laneHeight*float64(slices.Index(kinds, m.Kind)) + laneHeight/2
 		fmt.Fprintf(&b, `<a href="#m%d" class="%s"><circle class="dot" cx="%.1f" cy="%.0f" r="5"><title>%s</title></circle></a>`,
-			i, m.mood(), x[i], y, html.EscapeString(m.At.short()+" "+m.What))
+			i, m.mood(), x[i], y, html.EscapeString(m.At.short()+" "+m.text()))
 	}
 	b.WriteString("</svg>")
 

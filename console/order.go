@@ -43,8 +43,17 @@ type explanation struct {
 
 // moments is one line of the time line.
 type moments struct {
-	At               moment
-	Kind, What, Next string
+	At                    moment
+	Kind, What, Why, Next string
+}
+
+// text is what has happened, with what was written about it.
+func (m moments) text() string {
+	if m.Why == "" {
+		return m.What
+	}
+
+	return m.What + ": " + m.Why
 }
 
 // definition is the answer of GET /v1/workflow.
@@ -57,10 +66,89 @@ type definition struct {
 		State, Doc string
 		Terminal   bool
 	}
+	// Transitions lead from each of several states to one.
 	Transitions []struct {
-		From, Event, To string
-		Guards          []string
+		Event, To string
+		From, If  []string
 	}
+	Machine *machine
+	Check   *struct {
+		Findings []struct{ Severity, Code, State, What string }
+	}
+}
+
+// move is a transition from one state.
+type move struct {
+	from, event, to string
+	guards          []string
+}
+
+// moves returns the transitions, in the order of the states that they leave.
+func (d definition) moves() (all []move) {
+	for _, s := range d.States {
+		for _, t := range d.Transitions {
+			if slices.Contains(t.From, s.State) {
+				all = append(all, move{s.State, t.Event, t.To, t.If})
+			}
+		}
+	}
+
+	return all
+}
+
+// machine is the state machine that moves the orders.
+type machine struct {
+	StartAt string
+	States  []struct {
+		Name, Type, Awaits string
+		Next, Events       []string
+	}
+}
+
+// graph returns the state machine as a graph: which state may follow which. A state that applies an event, or
+// waits for a state of the order, says so.
+func (m machine) graph() diagram.Graph {
+	const start = "(start)"
+	g := diagram.Graph{
+		Title: "state machine",
+		Nodes: []diagram.Node{{ID: start, Shape: diagram.Start}},
+		Edges: []diagram.Edge{{From: start, To: m.StartAt}},
+	}
+
+	known := map[string]bool{}
+	for _, s := range m.States {
+		known[s.Name] = true
+		n := diagram.Node{ID: s.Name, Text: s.Name, Doc: s.Type}
+		if len(s.Next) == 0 {
+			n.Shape = diagram.End
+		}
+		g.Nodes = append(g.Nodes, n)
+	}
+
+	for _, s := range m.States {
+		for _, next := range s.Next {
+			if known[next] {
+				g.Edges = append(g.Edges, diagram.Edge{From: s.Name, To: next})
+			}
+		}
+	}
+
+	return g
+}
+
+// notes are what the states of the state machine do with an order.
+func (m machine) notes() map[string]string {
+	notes := map[string]string{}
+	for _, s := range m.States {
+		switch {
+		case s.Awaits != "":
+			notes[s.Name] = "waits for " + s.Awaits
+		case len(s.Events) > 0:
+			notes[s.Name] = strings.Join(s.Events, ", ")
+		}
+	}
+
+	return notes
 }
 
 // graph returns the definition as a graph whose edges have the ids of diagram.EdgeID.
@@ -80,12 +168,12 @@ func (d definition) graph() diagram.Graph {
 		g.Nodes = append(g.Nodes, n)
 	}
 
-	for _, t := range d.Transitions {
-		text := t.Event
-		if len(t.Guards) > 0 {
-			text += " [" + strings.Join(t.Guards, ", ") + "]"
+	for _, t := range d.moves() {
+		text := t.event
+		if len(t.guards) > 0 {
+			text += " [" + strings.Join(t.guards, ", ") + "]"
 		}
-		g.Edges = append(g.Edges, diagram.Edge{ID: diagram.EdgeID(t.From, t.Event, t.To), From: t.From, To: t.To, Text: text})
+		g.Edges = append(g.Edges, diagram.Edge{ID: diagram.EdgeID(t.from, t.event, t.to), From: t.from, To: t.to, Text: text})
 	}
 
 	return g
@@ -121,9 +209,9 @@ func (e explanation) paint() diagram.Paint {
 	return p
 }
 
-// picture draws a definition.
-func picture(d definition, p diagram.Paint) (string, error) {
-	drawn, err := diagram.Layout(d.graph())
+// picture draws a graph.
+func picture(g diagram.Graph, p diagram.Paint) (string, error) {
+	drawn, err := diagram.Layout(g)
 	if err != nil {
 		return "", err
 	}
@@ -144,7 +232,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	svg, err := picture(d, e.paint())
+	svg, err := picture(d.graph(), e.paint())
 	if err != nil {
 		return content{}, err
 	}
@@ -162,10 +250,25 @@ func workflow(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	svg, err := picture(d, diagram.Paint{})
+	svg, err := picture(d.graph(), diagram.Paint{})
 	if err != nil {
 		return content{}, err
 	}
 
-	return content{"Workflow", workflowPage(d, svg)}, nil
+	asl := ""
+	if d.Machine != nil {
+		if asl, err = picture(d.Machine.graph(), diagram.Paint{Notes: d.Machine.notes()}); err != nil {
+			return content{}, err
+		}
+	}
+
+	return content{"Workflow", workflowPage(d, svg, asl)}, nil
+}
+
+func findingKind(severity string) string {
+	if severity == "error" {
+		return "bad"
+	}
+
+	return ""
 }
