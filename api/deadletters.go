@@ -17,7 +17,6 @@ import (
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
 	"ratchet/streams/store"
-	"ratchet/transitions"
 )
 
 func (s *service) deadLetterRoutes(h huma.API) {
@@ -170,7 +169,7 @@ func (s *service) listAllDeadLetters(ctx context.Context, c caller, in *listAllD
 // dead returns a page of a handler's dead letters, of one order if it is not "".
 func (s *service) dead(ctx context.Context, handler string, t tenant, order, after string, n int) ([]deadletters.Letter, string, error) {
 	if order != "" {
-		return s.cfg.DeadLetters.OfItem(ctx, handler, s.cfg.Orders.Mapping().ItemKey(transitions.OrderID(t.storedID(order))), after, n)
+		return s.cfg.DeadLetters.OfItem(ctx, handler, s.cfg.Orders.Mapping().ItemKey(t.orderID(order)), after, n)
 	}
 
 	return s.cfg.DeadLetters.List(ctx, handler, after, n)
@@ -190,8 +189,8 @@ type letterWithImages struct {
 	deadLetter
 	Change       string `json:"change,omitempty" doc:"INSERT, MODIFY or REMOVE. Absent if the change cannot be decoded."`
 	TransitionID int64  `json:"transitionId,omitempty" doc:"The transition that the change has made. Absent if it has made none."`
-	Old          any    `json:"old,omitempty" doc:"The item before the change. Absent without the grant for personal data."`
-	New          any    `json:"new,omitempty" doc:"The item after the change. Absent without the grant for personal data."`
+	Old          any    `json:"old,omitempty" personal:"text" doc:"The item before the change. Absent without the grant for personal data."`
+	New          any    `json:"new,omitempty" personal:"text" doc:"The item after the change. Absent without the grant for personal data."`
 }
 
 func (s *service) getDeadLetter(ctx context.Context, c caller, in *getDeadLetterInput) (*getDeadLetterOutput, error) {

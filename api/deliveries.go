@@ -83,7 +83,7 @@ type attempt struct {
 	Number int       `json:"number" doc:"Since the last redelivery before it."`
 	Answer int       `json:"answer,omitempty" doc:"The status of the answer. Absent without one."`
 	Millis int64     `json:"millis,omitempty" doc:"How long it took."`
-	Head   string    `json:"head,omitempty" doc:"The beginning of the answer, or of the error without one."`
+	Head   string    `json:"head,omitempty" personal:"text" doc:"The beginning of the answer, or of the error without one."`
 }
 
 // deliveryWithTries is a delivery with its attempts, which lists do not have.

@@ -81,6 +81,21 @@ func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
 	if len(page.Letters) != 1 || page.Letters[0].OrderID != "o-1" || !strings.Contains(page.Letters[0].Error, "refuses") {
 		t.Fatalf("%s", a.text)
 	}
+	if all := s.want(s.ask("GET", "/v1/dead-letters", "", "Authorization", acme), http.StatusOK, ""); all.field("letters") != a.field("letters") {
+		t.Errorf("of all handlers: %s, want %s", all.text, a.text)
+	}
+
+	letter := "/v1/dead-letters/notify/" + page.Letters[0].ID
+	if one := s.want(s.ask("GET", letter, "", "Authorization", acme), http.StatusOK, ""); !strings.Contains(one.text, `"new":{`) || one.field("change") != "INSERT" {
+		t.Errorf("with its images: %s", one.text)
+	}
+
+	ungranted := s.keyOf(auth.NewKey{Tenant: "acme", Scope: auth.Admin})
+	if one := s.want(s.ask("GET", letter, "", "Authorization", ungranted), http.StatusOK, ""); strings.Contains(one.text, `"new"`) || strings.Contains(one.text, "refuses") {
+		t.Errorf("without the grant: %s", one.text)
+	}
+	s.want(s.ask("GET", letter, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
+
 	redrive := "/v1/dead-letters/notify/" + page.Letters[0].ID + "/redrive"
 	s.want(s.ask("POST", redrive, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
 	s.want(s.ask("POST", redrive, "", "Authorization", acme), http.StatusOK, "")

@@ -96,16 +96,19 @@ func (d document) texts(s schema, pointer string, found func(pointer string, s s
 // hold anything that a person is known by, if ids and codes follow the rule of docs/api.md. A text that is not in
 // this list needs the tag personal.
 var shown = map[string]string{
-	"accountId actionId awaited endpoint eventId failureCode handler hold holdId id key on orderId parcel payee payer paymentId ref sku transferId account report request payment": "ids, which callers choose; docs/api.md says that no person may be in them",
-	"state previousState from to event code act effect milestone type currency status incarnation source trace shard":                                                              "names of the definition, codes, and marks that the server makes",
+	"accountId actionId awaited endpoint eventId failureCode handler hold holdId id key on orderId parcel payee payer paymentId ref sku transferId account report request payment execution": "ids, which callers choose; docs/api.md says that no person may be in them",
+	"state previousState from to event code act effect milestone type currency status incarnation source trace shard":                                                                        "names of the definition, codes, and marks that the server makes",
 	"resource":                                          "the ARN of an activity, or the name of an integration",
 	"secret ticket next":                                "secrets of the caller itself, and cursors",
 	"host name owner version reason unread":             "about a process of the service, an order that cannot be read, or a probe",
 	"missing note unmet if what text action":            "sentences of the server that quote no text of a request; those of a status are masked by themselves",
 	"initial place doc startAt awaits how actual order": "of the definition and its state machine, and of the check of both",
-	"via":                     "a word",
-	"data":                    "of an event stream, whose events are masked by themselves",
-	"title detail pointer in": "of a problem, which repeats no value of a request",
+	"skipped": "why a survey counted nothing, in words of the server",
+	"step reservation deadLetter delivery change": "steps, kinds and ids",
+	"parent checkpoint gapFrom":                   "of a shard",
+	"via":                                         "a word",
+	"data":                                        "of an event stream, whose events are masked by themselves",
+	"title detail pointer in":                     "of a problem, which repeats no value of a request",
 }
 
 // isShown reports whether the member is in the list.
@@ -236,7 +239,7 @@ func (p *planter) plant(op documented, body string) string {
 // pathIDs are the ids of what the setups of the operations create.
 var pathIDs = map[string][]string{
 	"accountId": {"alice", "bank"}, "holdId": {"h-1"}, "action": {"SPRING-26"}, "key": {"k", "l"}, "handler": {"notify"}, "endpoint": {"shop"},
-	"sku": {"mug"}, "paymentId": {"p-1"}, "transferId": {"t-1"}, "orderId": {"o-1", "b-1"}, "execution": {"o-1"}, "state": {"SHIPPED"}, "letter": {"x"},
+	"sku": {"mug"}, "paymentId": {"p-1"}, "transferId": {"t-1"}, "orderId": {"o-1", "b-1"}, "execution": {"o-1"}, "state": {"SHIPPED"}, "letter": {"x"}, "delivery": {"d"},
 }
 
 // gets returns the targets of the operation: each id in the path, each value of a parameter with fixed ones.

@@ -16,27 +16,23 @@ import (
 func (s *service) previewRoutes(h huma.API) {
 	register(s, h, route{
 		id:      "preview-transition",
-		method:  http.MethodPost,
+		method:  http.MethodGet,
 		path:    "/v1/orders/{orderId}/preview",
 		tag:     "transitions",
 		scope:   auth.Read,
-		body:    true,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
 		summary: "Say how a transition would be answered now, without applying it",
 		description: "A look at one moment: the order was read once, and nothing was written. Another request may come first, so the same request may be answered otherwise later. " +
-			"The verdict Applied says that the order as it was read would take the request.",
+			"The verdict Applied says that the order as it was read would take the request, as far as its guards need no values of the caller.",
 	}, s.previewTransition)
 }
 
 type previewInput struct {
 	input.Order
-	Body struct {
-		Event        string      `json:"event" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" doc:"The event."`
-		From         string      `json:"from,omitempty" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" doc:"Only from this state."`
-		TransitionID int64       `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id of the transition. Default: the order's next."`
-		Values       guardValues `json:"values,omitempty"`
-	}
+	Event        string `query:"event" required:"true" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"pay" doc:"The event."`
+	From         string `query:"from" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"Only from this state."`
+	TransitionID int64  `query:"transitionId" minimum:"0" maximum:"9007199254740991" doc:"The id of the transition, from 2 on. Default: the order's next."`
 }
 
 type previewOutput struct {
@@ -60,10 +56,9 @@ func (s *service) previewTransition(ctx context.Context, c caller, in *previewIn
 
 	result, err := s.cfg.Orders.Preview(ctx, transitions.Request{
 		OrderID:      c.tenant.orderID(in.OrderID),
-		Event:        workflow.Event(in.Body.Event),
-		From:         workflow.State(in.Body.From),
-		TransitionID: transitions.TransitionID(in.Body.TransitionID),
-		Values:       in.Body.Values,
+		Event:        workflow.Event(in.Event),
+		From:         workflow.State(in.From),
+		TransitionID: transitions.TransitionID(in.TransitionID),
 	})
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ type stuckOrder struct {
 	Kind     string     `json:"kind" enum:"failed,ended,missing,overdue,lost_parcel,unreadable"`
 	State    string     `json:"state,omitempty"`
 	Since    *time.Time `json:"since,omitempty" doc:"Since when."`
-	Cause    string     `json:"cause"`
+	Cause    string     `json:"cause" personal:"text"`
 	Next     string     `json:"next,omitempty" doc:"The command to try first."`
 	Commands []string   `json:"commands" doc:"What makes the order move again."`
 	FoundAt  time.Time  `json:"foundAt" doc:"When the look began that has found it."`

@@ -194,7 +194,7 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request, p page) {
 	_, _ = w.Write(b.Bytes()) // fails only if the client is gone
 }
 
-// load asks for the content of a page. What cannot be had is said on the page, in the API's words.
+// load asks for the content of a page. A refusal is shown on the page, in the API's words.
 func (h *handler) load(ctx context.Context, v *visit, p page) (content, int) {
 	c, err := p.load(ctx, v)
 	if err == nil {

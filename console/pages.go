@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pages are all pages. Those of stored data are looked at every second while somebody follows them; those that
+// pages are all pages. Those of stored data are looked at every second while a viewer follows them; those that
 // cost half a second of the service's time, every ten.
 var pages = []page{
 	{path: "/{$}", nav: "/", load: overview, every: 10 * time.Second},

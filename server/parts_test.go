@@ -278,9 +278,9 @@ func TestAFlowThatCannotRunIsRefused(t *testing.T) {
 			spec.Name = strings.Repeat("x", 80)
 			c.Parts.Workflow.Definition, _ = workflow.New(spec)
 		}, "at most 80"},
-		"a step that moves the ticket elsewhere": {func(c *server.Config) {
-			c.Parts.Workflow.Steps[0].Effect = func(map[string]any) check.Effect { return check.Effect{Event: "resolve"} } // not legal, and not caught
-		}, "overtaken-not-caught"},
+		"a step that moves the ticket by an event that it lacks": {func(c *server.Config) {
+			c.Parts.Workflow.Steps[0].Effect = func(map[string]any) check.Effect { return check.Effect{Event: "fly"} }
+		}, "unknown-event"},
 		"an event that is unknown": {asl(func(s string) string { return strings.Replace(s, `"event": "assign"`, `"event": "fly"`, 1) }), "unknown-event"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ func TestNamesAndQuantitiesHaveBounds(t *testing.T) {
 
 	}
 
-	// As many as an order's id of 128 bytes has with its incarnation, and more.
-	for bytes, valid := range map[int]bool{142: true, 160: true, 161: false} {
+	// As many as an order's id of 256 bytes has with its incarnation, and more.
+	for bytes, valid := range map[int]bool{270: true, 288: true, 289: false} {
 		if _, _, err := s.Reservation(t.Context(), strings.Repeat("n", bytes)); valid != (err == nil) {
 			t.Errorf("a reservation with a name of %d bytes: %v", bytes, err)
 		}

@@ -85,7 +85,7 @@ func (w *world) must(err error) {
 
 // reads are the public calls that write nothing.
 var reads = []string{
-	"transitions.Orders.Get", "transitions.Orders.History", "transitions.Orders.Journaled", "transitions.Orders.NewIncarnation", "transitions.Orders.Preview", "transitions.Orders.Rows", "transitions.Orders.RowsOf",
+	"inventory.Stock.Levels", "ledger.Ledger.Holds", "transitions.Orders.Check", "transitions.Orders.Get", "transitions.Orders.History", "transitions.Orders.Journaled", "transitions.Orders.NewIncarnation", "transitions.Orders.Preview", "transitions.Orders.Rows", "transitions.Orders.RowsOf",
 	"transitions.Orders.Scan", "transitions.Orders.TransitionsBy",
 	"once.Claims.Get", "once.Claims.Unsettled",
 	"actions.Actions.Get",

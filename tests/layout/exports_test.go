@@ -78,8 +78,6 @@ var unused = map[string]string{
 	"activities/activitiestest.Result": "a test kit of users (docs/howto/testing.md); its own tests use it",
 	"activities/activitiestest.Run":    "a test kit of users (docs/howto/testing.md); its own tests use it",
 	"activities/activitiestest.Task":   "a test kit of users (docs/howto/testing.md); its own tests use it",
-	"api.As":                           "the console asks through it",
-	"api.Identity":                     "the console asks through it",
 	"notify/destination.OpenFile":      "tests of server/ratchettest send to such a file",
 	"transitions.NewIncarnation":       "tests of other packages name the lives of orders",
 	"server.PropagateToAll":            "a value of a setting; tests/tracing sets it as a program of a user would",

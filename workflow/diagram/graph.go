@@ -42,12 +42,12 @@ type Edge struct {
 // startID is the id of the point where an order begins. No state can have it.
 const startID = "(start)"
 
-// EdgeID is the id of a definition's edge in Of.
+// EdgeID is the id of a definition's edge.
 func EdgeID(from, event, to string) string { return from + " " + event + " " + to }
 
-// Of returns the graph of a definition: its states in their order, and an edge for each event. Nodes have
+// graphOf returns the graph of a definition: its states in their order, and an edge for each event. Nodes have
 // the names of the states as ids, edges have those of [EdgeID].
-func Of(d *workflow.Definition) Graph {
+func graphOf(d *workflow.Definition) Graph {
 	g := Graph{
 		Title: fmt.Sprintf("%s, version %d", d.Name(), d.Version()),
 		Nodes: []Node{{ID: startID, Shape: Start}},

@@ -51,7 +51,7 @@ func Render(d *workflow.Definition, format string, counts map[workflow.State]int
 
 // svg returns a picture that stands alone. States that have orders stand out.
 func svg(d *workflow.Definition, counts map[workflow.State]int) (string, error) {
-	picture, err := Layout(Of(d))
+	picture, err := Layout(graphOf(d))
 	if err != nil {
 		return "", err
 	}

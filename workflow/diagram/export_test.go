@@ -1,0 +1,4 @@
+package diagram
+
+// Of is graphOf for the tests.
+var Of = graphOf
