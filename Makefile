@@ -272,6 +272,16 @@ own: ## build and test the modules below this one that use it: examples/own and 
 	@echo "cmd/bench/peers/temporal is read and NOT compiled, which takes minutes: make peers does it" >&2
 	cd cmd/bench/peers/temporal && test -z "$$(gofmt -l .)" && faults="$$(GOPROXY=off go list -e -f '{{with .Error}}{{.}}{{end}}' .)" && test -z "$$faults"
 
+.PHONY: console
+console: ## write what the console embeds: pages, style and script (needs proxy.golang.org and registry.npmjs.org)
+	cd console/build && GOFLAGS= go run . .. >/dev/null
+	gofmt -w console/*_templ.go
+
+.PHONY: console-check
+console-check: ## fail if what the console embeds is not what its sources say
+	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; cp -r console "$$dir/console"; $(MAKE) --no-print-directory console; \
+	diff -r "$$dir/console" console || { echo "make console-check: what is embedded was not written by make console" >&2; exit 1; }
+
 ##@ Keep clean
 
 .PHONY: format

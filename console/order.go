@@ -99,10 +99,12 @@ func (d definition) moves() (all []move) {
 // machine is the state machine that moves the orders.
 type machine struct {
 	StartAt string
-	States  []struct {
-		Name, Type, Awaits string
-		Next, Events       []string
-	}
+	States  []machineState
+}
+
+type machineState struct {
+	Name, Type, Awaits string
+	Next, Events       []string
 }
 
 // graph returns the state machine as a graph: which state may follow which. A state that applies an event, or
@@ -118,7 +120,7 @@ func (m machine) graph() diagram.Graph {
 	known := map[string]bool{}
 	for _, s := range m.States {
 		known[s.Name] = true
-		n := diagram.Node{ID: s.Name, Text: s.Name, Doc: s.Type}
+		n := diagram.Node{ID: s.Name, Text: s.Name, Note: s.note(), Doc: s.Type}
 		if len(s.Next) == 0 {
 			n.Shape = diagram.End
 		}
@@ -136,19 +138,13 @@ func (m machine) graph() diagram.Graph {
 	return g
 }
 
-// notes are what the states of the state machine do with an order.
-func (m machine) notes() map[string]string {
-	notes := map[string]string{}
-	for _, s := range m.States {
-		switch {
-		case s.Awaits != "":
-			notes[s.Name] = "waits for " + s.Awaits
-		case len(s.Events) > 0:
-			notes[s.Name] = strings.Join(s.Events, ", ")
-		}
+// note is what a state of the state machine does with an order.
+func (s machineState) note() string {
+	if s.Awaits != "" {
+		return "waits for " + s.Awaits
 	}
 
-	return notes
+	return strings.Join(s.Events, ", ")
 }
 
 // graph returns the definition as a graph whose edges have the ids of diagram.EdgeID.
@@ -257,7 +253,7 @@ func workflow(ctx context.Context, v *visit) (content, error) {
 
 	asl := ""
 	if d.Machine != nil {
-		if asl, err = picture(d.Machine.graph(), diagram.Paint{Notes: d.Machine.notes()}); err != nil {
+		if asl, err = picture(d.Machine.graph(), diagram.Paint{}); err != nil {
 			return content{}, err
 		}
 	}

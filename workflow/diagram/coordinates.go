@@ -43,7 +43,7 @@ func widthOf(text string, letter float64) float64 {
 func (r *grid) measure(g Graph) {
 	for i, p := range r.nodes {
 		// Each line has a port of its own.
-		p.width = widthOf(g.Nodes[i].Text, letterWidth) + 24
+		p.width = max(widthOf(g.Nodes[i].Text, letterWidth), widthOf(g.Nodes[i].Note, letterWidth)) + 24
 		p.height = max(boxHeight, portGap*float64(1+max(len(p.before), len(p.after))))
 		if g.Nodes[i].Shape == Start {
 			p.width, p.height = 2*startRadius, 2*startRadius

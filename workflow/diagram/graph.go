@@ -18,6 +18,7 @@ type Graph struct {
 type Node struct {
 	ID    string // unique in the graph
 	Text  string // longer ones than 40 letters are cut, and shown whole when pointed at
+	Note  string // a second line; Paint has another one
 	Doc   string // shown when pointed at
 	Shape Shape
 }

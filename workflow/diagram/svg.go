@@ -1,6 +1,7 @@
 package diagram
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"strings"
@@ -143,7 +144,7 @@ func writeText(b *strings.Builder, x, y float64, attributes string, letter float
 
 func (p *Picture) writeNode(b *strings.Builder, i int, paint Paint) {
 	n, box := p.graph.Nodes[i], p.boxes[i]
-	note := paint.Notes[n.ID]
+	note := cmp.Or(paint.Notes[n.ID], cut(n.Note))
 	x, y := box.x-box.width/2, box.y-box.height/2
 
 	fmt.Fprintf(b, `<g class="%s" data-node="%s">`, html.EscapeString(strings.Join(strings.Fields("node "+string(n.Shape)+" "+paint.Nodes[n.ID]), " ")), html.EscapeString(n.ID))
