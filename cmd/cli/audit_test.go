@@ -55,7 +55,7 @@ var notActs = map[string]string{
 	"transfers get": reads, "transfers list": reads,
 	"verify":         reads,
 	"version":        reads,
-	"workflow check": reads, "workflow new": local, "workflow show": reads,
+	"workflow check": reads, "workflow machine": reads, "workflow new": local, "workflow schema": reads, "workflow show": reads,
 }
 
 // runnable returns the commands below c that do something: commands without subcommands, and

@@ -61,6 +61,7 @@ func ask(t *testing.T, c *cobra.Command, args ...string) (string, int) {
 	c.SetOut(&out)
 	c.SetErr(&diagnosis)
 	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, flagError(err)} }) // as the root's
 	code := report(c.ExecuteContext(t.Context()))
 
 	return out.String(), code

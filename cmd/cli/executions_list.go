@@ -26,7 +26,7 @@ func executionsList(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			page, _, err := b.Executions.List(c.Context(), filter, "", int(*limit))
+			page, _, err := b.Executions.List(c.Context(), filter, "", *limit)
 			if err != nil {
 				return err
 			}

@@ -112,7 +112,7 @@ func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.F
 	}
 
 	for _, id := range slices.Sorted(maps.Keys(healthy)) {
-		fmt.Fprintf(c.ErrOrStderr(), "order %s: no execution of it has failed so; `ratchet executions repair %s` says what else is wrong\n", id, transitions.OrderID(id).Arg())
+		fmt.Fprintf(c.ErrOrStderr(), "order %s: no execution of it has failed so; `ratchet executions repair %s` says what else is wrong\n", id, id.Arg())
 	}
 
 	if refused > 0 {

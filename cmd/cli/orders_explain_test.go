@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/server"
+	"ratchet/streams"
+	"ratchet/streams/reactions"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -146,16 +148,9 @@ func TestTheColumnsOfAnExplanationAreAligned(t *testing.T) {
 			return err
 		}
 
-		_, err := b.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.Tables.DeadLetters, Item: map[string]types.AttributeValue{
-			"source":   &types.AttributeValueMemberS{Value: "streams/notify"},
-			"id":       &types.AttributeValueMemberS{Value: "letter"},
-			"handler":  &types.AttributeValueMemberS{Value: "notify"},
-			"keys":     &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}},
-			"error":    &types.AttributeValueMemberS{Value: "first line\nsecond\tline"},
-			"failedAt": &types.AttributeValueMemberN{Value: "1795420829099"},
-		}})
+		letter := streams.Record{Handler: reactions.NotifyHandler, EventName: streams.Modify, Keys: b.Orders.Mapping().ItemKey("o-1"), SequenceNumber: "1"}
 
-		return err
+		return b.DeadLetters().Rows().Store(ctx, letter, errors.New("first line\nsecond\tline"), nil)
 	})
 
 	out, _ := run(t, s, "explain", "o-1")

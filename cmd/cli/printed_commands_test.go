@@ -28,6 +28,7 @@ var printedCommands = map[string]struct {
 	status int
 }{
 	"ratchet deadletters list %s":                             {"deadletters list notify", 0},
+	"ratchet deadletters list ":                               {"deadletters list notify", 0},
 	"ratchet deadletters list %s --%s":                        {"deadletters list refund --refund-returns", 0},
 	"ratchet deadletters redrive %s %s":                       {"deadletters redrive notify letter-1", 4},
 	"ratchet deadletters redrive --all --handler %s":          {"deadletters redrive --all --handler notify", 0},
@@ -43,6 +44,7 @@ var printedCommands = map[string]struct {
 	"ratchet executions repair %s":                            {"executions repair o-2", 0},
 	"ratchet executions repair":                               {"executions repair", 0},
 	"ratchet orders apply %s %s":                              {"orders apply o-1 cancel", 0},
+	"ratchet orders create o-1 --item mug:2:1250 --stock 10":  {"orders create o-3 --item mug:2:1250 --stock 10", 0},
 	"ratchet orders explain ":                                 {"orders explain o-1", 0},
 	"ratchet orders explain %s":                               {"orders explain o-1", 0},
 	"ratchet orders get %s":                                   {"orders get o-1", 0},
@@ -75,6 +77,8 @@ var printedCommands = map[string]struct {
 	"ratchet keys list":                                       {"keys list", 0},
 	"ratchet payments report":                                 {"payments report", 0},
 	"ratchet inventory expire":                                {"inventory expire", 0},
+
+	"ratchet endpoints create shop https://shop.example/hooks": {"endpoints create shop-2 https://shop.example/hooks", 0},
 }
 
 // namedCommands are texts that name a command without what it needs, or one that runs until it is stopped: the command

@@ -29,11 +29,11 @@ func TestReplayAndRebuildOfOrders(t *testing.T) {
 			"effects that have happened are not repeated; --again repeats notifications",
 		}},
 		{about: "a rebuild of one handler", args: "rebuild --order o-1 --handler notify --dry-run", want: []string{
-			"1 order read, 2 changes proved, 1 delivery not queued (dry run)",
+			"1 order read, 2 changes proved, 2 deliveries not queued (dry run)",
 			"effects that have happened are not repeated; --again repeats notifications",
 		}},
 		{about: "a replay from the journal", args: "replay --order o-1 --handler notify --from-journal --again", want: []string{
-			"1 order read, 2 changes proved, 1 delivery queued",
+			"1 order read, 2 changes proved, 2 deliveries queued",
 		}},
 	} {
 		t.Run(c.about, func(t *testing.T) {

@@ -37,8 +37,8 @@ func newParts(tell tellFunc) (server.Parts, error) {
 			StateMachine: stateMachine,
 			Steps:        []server.Step{{Name: "triage", Handle: triage}},
 		},
-		Handlers: func(*server.Backend) []streams.Handler {
-			return []streams.Handler{answer(tell)}
+		Handlers: func(b *server.Backend) []streams.Handler {
+			return []streams.Handler{answer(b, tell)}
 		},
 	}, nil
 }
@@ -80,9 +80,9 @@ const closed workflow.State = "CLOSED"
 
 // answer is the reaction to a transition to CLOSED. The stream delivers each transition at least
 // once, and the transitions of one ticket in their order. An error is retried.
-func answer(tell tellFunc) streams.Handler {
+func answer(b *server.Backend, tell tellFunc) streams.Handler {
 	return streams.Handler{Name: "answer", Handle: func(ctx context.Context, r streams.Record) error {
-		change, moved, err := transitions.Mapping{}.FromRecord(r.Old, r.New)
+		change, moved, err := b.Orders.Mapping().FromRecord(r.Old, r.New)
 		switch {
 		case err != nil:
 			return streams.Permanent(err) // a retry reads the same record

@@ -75,6 +75,10 @@ func New(o Options) ([]string, error) {
 		return nil, fmt.Errorf("%w: name %q: 1 to 32 of a-z 0-9 -, beginning with a letter", ErrInvalid, o.Name)
 	}
 
+	if err := o.checkFeatures(); err != nil {
+		return nil, err
+	}
+
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, err
@@ -84,7 +88,7 @@ func New(o Options) ([]string, error) {
 		return nil, err
 	}
 
-	// Checked late, so that mistakes in the name and the directory are reported first.
+	// Checked late, so that mistakes in the name, the parts and the directory are reported first.
 	if o.Module == "" {
 		return nil, fmt.Errorf("%w: module: the sources of Ratchet are neither above this directory nor where this program was built: name their directory", ErrInvalid)
 	}
@@ -136,10 +140,8 @@ func (o Options) Render(modulePath string) (map[string][]byte, error) {
 		folder = "shop"
 	}
 
-	for _, feature := range o.With {
-		if !slices.Contains(Features(), feature) {
-			return nil, fmt.Errorf("%w: with %q: one or several of %s", ErrInvalid, feature, strings.Join(Features(), ", "))
-		}
+	if err := o.checkFeatures(); err != nil {
+		return nil, err
 	}
 
 	templates, err := template.ParseFS(files, "files/"+folder+"/*.tmpl")
@@ -181,6 +183,17 @@ func (o Options) Render(modulePath string) (map[string][]byte, error) {
 	content["statemachine.asl.json"], err = o.Machine(o.plan(definition))
 
 	return content, err
+}
+
+// checkFeatures fails if the program is to use what is no part.
+func (o Options) checkFeatures() error {
+	for _, feature := range o.With {
+		if !slices.Contains(Features(), feature) {
+			return fmt.Errorf("%w: with %q: one or several of %s", ErrInvalid, feature, strings.Join(Features(), ", "))
+		}
+	}
+
+	return nil
 }
 
 // plan returns what the state machine does. The ticket is resolved by a person; where a program has no part that

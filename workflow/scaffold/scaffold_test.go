@@ -48,6 +48,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 		{"a path as a name", scaffold.Options{Name: "../ticket", Dir: filepath.Join(dir, "a"), Module: root, Machine: machine}, "1 to 32"},
 		{"the module's own name", scaffold.Options{Name: modulePath(t), Dir: filepath.Join(dir, "a"), Module: root, Machine: machine}, ""},
 		{"an unknown part", scaffold.Options{Name: "ticket", Dir: filepath.Join(dir, "a"), Module: root, Machine: machine, With: []string{"money"}}, "one or several of payments, shipping, stock"},
+		{"an unknown part, without sources", scaffold.Options{Name: "ticket", Dir: filepath.Join(dir, "a"), Machine: machine, With: []string{"money"}}, "one or several of payments, shipping, stock"},
 		{"no sources", scaffold.Options{Name: "ticket", Dir: filepath.Join(dir, "a"), Module: dir, Machine: machine}, "must be the directory of Ratchet's sources"},
 	} {
 		if _, err := scaffold.New(row.o); !errors.Is(err, scaffold.ErrInvalid) || !strings.Contains(err.Error(), row.want) {
