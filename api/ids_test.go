@@ -19,6 +19,7 @@ func TestAnOrderOfAnyIDHasARoute(t *testing.T) {
 		}
 
 		s.want(s.ask("POST", at+"/transitions", `{"event":"pay"}`, "Idempotency-Key", "k"), http.StatusOK, "")
+
 		if read := s.want(s.ask("GET", at, ""), http.StatusOK, ""); read.field("orderId") != id || read.field("state") != "PAYMENT_RECEIVED" {
 			t.Errorf("%s: %s", at, read.text)
 		}

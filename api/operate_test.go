@@ -81,6 +81,7 @@ func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
 	if len(page.Letters) != 1 || page.Letters[0].OrderID != "o-1" || !strings.Contains(page.Letters[0].Error, "refuses") {
 		t.Fatalf("%s", a.text)
 	}
+
 	if all := s.want(s.ask("GET", "/v1/dead-letters", "", "Authorization", acme), http.StatusOK, ""); all.field("letters") != a.field("letters") {
 		t.Errorf("of all handlers: %s, want %s", all.text, a.text)
 	}

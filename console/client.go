@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"ratchet/api"
@@ -73,12 +74,12 @@ func pathTo(format string, ids ...string) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// with returns the path with those parameters that are not empty.
+// with returns the path with those parameters that are not empty. They are names and values in turn.
 func with(path string, parameters ...string) string {
 	q := url.Values{}
-	for i := 0; i < len(parameters); i += 2 {
-		if parameters[i+1] != "" {
-			q.Set(parameters[i], parameters[i+1])
+	for pair := range slices.Chunk(parameters, 2) {
+		if name, value := pair[0], pair[len(pair)-1]; value != "" {
+			q.Set(name, value)
 		}
 	}
 

@@ -837,7 +837,7 @@ func lettersPage(handler string, handlers []string, list letterList) templ.Compo
 			return templ_7745c5c3_Err
 		}
 		if len(list.Letters) == 0 {
-			templ_7745c5c3_Err = empty("Handler "+handler+" has given up on nothing. A record that a handler gives up on after three days stands here.", "ratchet deadletters list --handler "+handler).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = empty("Handler "+handler+" has given up on nothing. A record that a handler gives up on after three days stands here.", "ratchet deadletters list "+handler).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -971,7 +971,7 @@ func deliveriesPage(endpoints []endpointShown, of string, status string, list de
 			return templ_7745c5c3_Err
 		}
 		if len(endpoints) == 0 {
-			templ_7745c5c3_Err = empty("No endpoint is told about orders yet.", "ratchet endpoints create shop --url https://shop.example/hooks").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = empty("No endpoint is told about orders yet.", "ratchet endpoints create shop https://shop.example/hooks").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

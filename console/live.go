@@ -121,6 +121,7 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 	}
 
 	key := fmt.Sprintf("%s\n%s\n%s\n%t\n%s", v.by.ID, v.by.Tenant, v.by.Scope, v.by.Personal, r.URL.RequestURI())
+
 	news, leave, ok := h.live.join(key, p.every, func(ctx context.Context) []byte {
 		// Each look is a visit of its own: it has its own list of requests.
 		look := &visit{client: &client{api: v.api, by: v.by}, request: r}

@@ -46,15 +46,6 @@ func thousands(n int64) string {
 	return text
 }
 
-// plural returns "1 order" or "2 orders".
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-
-	return thousands(int64(n)) + " " + what + "s"
-}
-
 // machineStatus is the part of the answer of GET /v1/status that is shown.
 type machineStatus struct {
 	At       moment

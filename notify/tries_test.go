@@ -77,6 +77,7 @@ func TestADeliveryKeepsItsLastAttempts(t *testing.T) {
 		}
 
 		h.accept(d, notice("o-2", 2, "SHIPPED"))
+
 		if got := h.get(d, "o-2/0/2/shop"); len(got.Tries) != 1 || got.Tries[0].Answer != 204 || h.item("o-2")["tried"] != nil {
 			t.Errorf("at once: %+v", got.Tries)
 		}

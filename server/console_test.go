@@ -185,6 +185,7 @@ func TestAPageFollowsItsOrder(t *testing.T) {
 		switch {
 		case !moved && strings.Contains(line, `>ON_HOLD</span>`):
 			moved = true
+
 			if _, err := b.Orders.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: workflow.Release, TransitionID: 3}); err != nil {
 				t.Fatal(err)
 			}

@@ -112,6 +112,7 @@ type stuckRows struct {
 
 func (r *stuckRows) store(ctx context.Context, b *Backend, p executions.Problem) {
 	id := string(p.Ref())
+
 	owner, _, owned := strings.Cut(id, ":")
 	if !owned {
 		owner = ""
