@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ratchet/console"
 	"ratchet/server"
 	"ratchet/workflow"
 )
@@ -68,12 +69,15 @@ In a second terminal:
 `, at.engine, b.Config.Data, b.Tables.Orders, arn, ratchet, create)
 
 	if name == "dev" {
-		fmt.Fprintf(out, `The HTTP API is at %s (loopback; callers are not authenticated; docs/api.md):
+		fmt.Fprintf(out, `See the orders in a browser (docs/console.md):
+  %s%s/
+
+The HTTP API is at %[1]s (loopback; callers are not authenticated; docs/api.md):
   curl -X PUT %[1]s/v1/orders/sample-2 -H 'Content-Type: application/json' \
-    -d '%[2]s'
+    -d '%[3]s'
   curl %[1]s/v1/orders/sample-2
 
-`, at.api, body)
+`, at.api, console.Path, body)
 	} else {
 		apiBanner(out, at.api, ratchet)
 	}
