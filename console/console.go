@@ -134,6 +134,9 @@ type page struct {
 	load func(context.Context, *visit) (content, error)
 	// every says how often a page that is followed is looked at again, 0 for one that does not change.
 	every time.Duration
+	// mark returns a text that changes when the page does, for a page that costs much more than that. What changes
+	// without it is seen after markedFor.
+	mark func(context.Context, *visit) (string, error)
 }
 
 // content is what stands on a page.

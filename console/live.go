@@ -14,6 +14,8 @@ const (
 	maxViewers = 500
 	// beat is how often a stream without news has a comment, so that proxies keep it open.
 	beat = 15 * time.Second
+	// markedFor is how long a page whose mark is the same is not read again.
+	markedFor = 15 * time.Second
 )
 
 // hub looks at pages again for all who follow them: people who look at the same page share one look.
@@ -122,7 +124,19 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 
 	key := fmt.Sprintf("%s\n%s\n%s\n%t\n%s", v.by.ID, v.by.Tenant, v.by.Scope, v.by.Personal, r.URL.RequestURI())
 
+	var (
+		seen   string // the mark of the newest look
+		seenAt time.Time
+	)
 	news, leave, ok := h.live.join(key, p.every, func(ctx context.Context) []byte {
+		if p.mark != nil {
+			mark, err := p.mark(ctx, &visit{client: &client{api: v.api, by: v.by}, request: r})
+			if err != nil || mark == seen && time.Since(seenAt) < markedFor {
+				return nil
+			}
+			seen, seenAt = mark, time.Now()
+		}
+
 		// Each look is a visit of its own: it has its own list of requests.
 		look := &visit{client: &client{api: v.api, by: v.by}, request: r}
 

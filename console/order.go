@@ -215,6 +215,14 @@ func picture(g diagram.Graph, p diagram.Paint) (string, error) {
 	return drawn.SVG(p), nil
 }
 
+// orderMark changes with the order. The time line also has facts beside it, which are seen a little later.
+func orderMark(ctx context.Context, v *visit) (string, error) {
+	var o orderShown
+	err := v.get(ctx, pathTo("/v1/orders/%s", v.request.PathValue("order")), &o)
+
+	return fmt.Sprint(o.Incarnation, o.TransitionID, o.ContentVersion), err
+}
+
 func order(ctx context.Context, v *visit) (content, error) {
 	id := v.request.PathValue("order")
 

@@ -13,7 +13,7 @@ import (
 var pages = []page{
 	{path: "/{$}", nav: "/", load: overview, every: 10 * time.Second},
 	{path: "/orders", nav: "/orders", load: orders, every: time.Second},
-	{path: "/orders/{order}", nav: "/orders", load: order, every: time.Second},
+	{path: "/orders/{order}", nav: "/orders", load: order, every: time.Second, mark: orderMark},
 	{path: "/workflow", nav: "/workflow", load: workflow},
 	{path: "/stream", nav: "/stream", load: stream, every: 10 * time.Second},
 	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
@@ -102,7 +102,7 @@ type orderList struct {
 // orderShown is an order as the API shows it.
 type orderShown struct {
 	OrderID, Incarnation, State, PreviousState string
-	TransitionID                               int64
+	TransitionID, ContentVersion               int64
 	DefinitionVersion                          int
 	Customer, Reference                        string
 	Items                                      []struct {
