@@ -81,6 +81,12 @@ type deadLetter struct {
 	FailedAt   time.Time  `json:"failedAt"`
 	QueuedAt   *time.Time `json:"queuedAt,omitempty" doc:"When it was queued to be redriven by the workers."`
 	Unreadable string     `json:"unreadable,omitempty" personal:"text" doc:"Why the change cannot be decoded: it can only be discarded."`
+
+	// Only in the answer about one letter.
+	Change       string `json:"change,omitempty" doc:"INSERT, MODIFY or REMOVE. Absent in lists, and if the change cannot be decoded."`
+	TransitionID int64  `json:"transitionId,omitempty" doc:"The transition that the change has made. Absent in lists, and if it has made none."`
+	Old          any    `json:"old,omitempty" personal:"text" doc:"The item before the change. Absent in lists, and without the grant for personal data."`
+	New          any    `json:"new,omitempty" personal:"text" doc:"The item after the change. Absent in lists, and without the grant for personal data."`
 }
 
 type listDeadLettersInput struct {
@@ -181,16 +187,7 @@ type getDeadLetterInput struct {
 }
 
 type getDeadLetterOutput struct {
-	Body letterWithImages
-}
-
-// letterWithImages is a dead letter with the change that was not handled.
-type letterWithImages struct {
-	deadLetter
-	Change       string `json:"change,omitempty" doc:"INSERT, MODIFY or REMOVE. Absent if the change cannot be decoded."`
-	TransitionID int64  `json:"transitionId,omitempty" doc:"The transition that the change has made. Absent if it has made none."`
-	Old          any    `json:"old,omitempty" personal:"text" doc:"The item before the change. Absent without the grant for personal data."`
-	New          any    `json:"new,omitempty" personal:"text" doc:"The item after the change. Absent without the grant for personal data."`
+	Body deadLetter
 }
 
 func (s *service) getDeadLetter(ctx context.Context, c caller, in *getDeadLetterInput) (*getDeadLetterOutput, error) {
@@ -200,7 +197,7 @@ func (s *service) getDeadLetter(ctx context.Context, c caller, in *getDeadLetter
 	}
 
 	shown, _, _ := s.showDeadLetter(c, l)
-	out := &getDeadLetterOutput{letterWithImages{deadLetter: shown}}
+	out := &getDeadLetterOutput{shown}
 
 	if l.Record == nil {
 		return out, nil

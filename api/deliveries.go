@@ -75,6 +75,7 @@ type delivery struct {
 	CreatedAt    time.Time  `json:"createdAt"`
 	TriedAt      *time.Time `json:"triedAt,omitempty"`
 	Redeliveries int        `json:"redeliveries,omitempty"`
+	Tries        []attempt  `json:"tries,omitempty" doc:"The last attempts that have ended. Absent in lists."`
 }
 
 // attempt is an attempt of a delivery that has ended.
@@ -86,18 +87,12 @@ type attempt struct {
 	Head   string    `json:"head,omitempty" personal:"text" doc:"The beginning of the answer, or of the error without one."`
 }
 
-// deliveryWithTries is a delivery with its attempts, which lists do not have.
-type deliveryWithTries struct {
-	delivery
-	Tries []attempt `json:"tries" doc:"The last attempts that have ended."`
-}
-
 type getDeliveryInput struct {
 	Delivery string `path:"delivery" minLength:"1" maxLength:"800" pattern:"^[A-Za-z0-9_-]+$" doc:"The id of a delivery."`
 }
 
 type getDeliveryOutput struct {
-	Body deliveryWithTries
+	Body delivery
 }
 
 func (s *service) getDelivery(ctx context.Context, c caller, in *getDeliveryInput) (*getDeliveryOutput, error) {
@@ -122,7 +117,7 @@ func (s *service) getDelivery(ctx context.Context, c caller, in *getDeliveryInpu
 		return nil, notFound("delivery")
 	}
 
-	out := &getDeliveryOutput{deliveryWithTries{c.tenant.showDelivery(d), []attempt{}}}
+	out := &getDeliveryOutput{c.tenant.showDelivery(d)}
 	for _, try := range d.Tries {
 		out.Body.Tries = append(out.Body.Tries, attempt{try.At, try.Number, try.Answer, try.Took.Milliseconds(), try.Head})
 	}

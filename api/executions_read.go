@@ -33,7 +33,7 @@ func (s *service) executionReadRoutes(h huma.API) {
 		}
 	}
 
-	const quota = " These routes make at most 5 calls of Step Functions a second in bursts of 60; beyond that the answer is 503 overloaded."
+	const quota = " These routes make at most 5 calls of Step Functions a second in bursts of 60; beyond that the answer is 429 rate_limited."
 
 	register(s, h, read("list-executions", "/v1/executions", "List executions, newest first",
 		"A page examines up to 20 executions of all tenants, and shows those of the caller's: it may be shorter than the limit, even empty, and have a next one. A cursor is valid for 24 hours."+quota), s.listExecutions)
@@ -53,7 +53,7 @@ func (s *service) takeExecutionCalls(n int) error {
 	}
 
 	if !s.executionCalls.AllowN(time.Now(), n) {
-		return newProblem(http.StatusServiceUnavailable, "overloaded", "Too many questions about executions at once: Step Functions has a quota. Nothing was asked.").
+		return newProblem(http.StatusTooManyRequests, "rate_limited", "Too many questions about executions at once: Step Functions has a quota. Nothing was asked.").
 			retryAfter(max(1, n/executionsPerSecond))
 	}
 
@@ -73,7 +73,7 @@ func (t tenant) ownsExecution(x executions.Execution) bool {
 }
 
 type listExecutionsInput struct {
-	Status string `query:"status" enum:"RUNNING,SUCCEEDED,FAILED,TIMED_OUT,ABORTED,PENDING_REDRIVE" doc:"Only executions with this status."`
+	Status string `query:"status" enum:"RUNNING,SUCCEEDED,FAILED,TIMED_OUT,ABORTED" doc:"Only executions with this status."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"20" default:"10" doc:"The largest number of entries."`
 	Cursor string `query:"cursor" minLength:"1" maxLength:"8192" pattern:"^[A-Za-z0-9_-]+$" doc:"The next of the previous page. Opaque, and valid for the same list only."`
 }

@@ -186,7 +186,7 @@ func TestQuestionsAboutExecutionsAreBounded(t *testing.T) {
 		}
 	}
 
-	s.want(refused, http.StatusServiceUnavailable, "overloaded")
+	s.want(refused, http.StatusTooManyRequests, "rate_limited")
 
 	if refused.Header.Get("Retry-After") == "" {
 		t.Error("the answer does not say when to ask again")

@@ -31,8 +31,8 @@ func (s *service) previewRoutes(h huma.API) {
 type previewInput struct {
 	input.Order
 	Event        string `query:"event" required:"true" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"pay" doc:"The event."`
-	From         string `query:"from" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"Only from this state."`
-	TransitionID int64  `query:"transitionId" minimum:"0" maximum:"9007199254740991" doc:"The id of the transition, from 2 on. Default: the order's next."`
+	From         string `query:"from" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" doc:"Only from this state."`
+	TransitionID int64  `query:"transitionId" minimum:"2" maximum:"9007199254740991" doc:"The id of the transition. Default: the order's next."`
 }
 
 type previewOutput struct {

@@ -87,7 +87,7 @@ type definitionReport struct {
 }
 
 type checkedFinding struct {
-	Severity string      `json:"severity" enum:"error,warning"`
+	Severity string      `json:"severity" enum:"error,warning,info"`
 	Code     string      `json:"code" doc:"Stable, such as illegal-event."`
 	State    string      `json:"state,omitempty" doc:"The state of the state machine."`
 	Line     int         `json:"line,omitempty" doc:"The line of the state machine's text."`

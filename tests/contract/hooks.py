@@ -10,10 +10,25 @@ def good(case):
     return case.meta is not None and case.meta.generation.mode.is_positive
 
 
+def unmasked(value):
+    """A copy without the form that stands in answers for what the caller may not see: no request may have it."""
+    if isinstance(value, str):
+        return value.replace("[masked]", "x")
+    if isinstance(value, list):
+        return [unmasked(v) for v in value]
+    if isinstance(value, dict):
+        return {unmasked(k): unmasked(v) for k, v in value.items()}
+    return value
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     if not good(case):
         return
+    if isinstance(case.body, (dict, list)):
+        case.body = unmasked(case.body)
+    for name, value in (case.query or {}).items():
+        case.query[name] = unmasked(value)
     headers, query = case.headers or {}, case.query or {}
     # 5.0 is an integer in a schema; in a path or a query an integer is written without a fraction.
     for values in (case.path_parameters or {}, query):
@@ -31,6 +46,13 @@ def before_call(context, case, kwargs):
     # A list of acts covers 1,000 days at most; a moment at random is longer ago.
     if case.path == "/v1/audit":
         query.pop("since", None)
+    # Without lists, orders are not found by time; which times go with which lists is tested in api/.
+    if case.operation.definition.raw.get("operationId") == "list-orders":
+        for name in ("since", "until", "by"):
+            query.pop(name, None)
+    # Of a payment's states at random there is none.
+    if case.operation.definition.raw.get("operationId") == "list-payments":
+        query.pop("state", None)
     body = case.body
     if not isinstance(body, dict):
         return

@@ -53,6 +53,6 @@ check
 stop open
 
 start keyed
-key=$("$ratchet" --data "$work/keyed" keys create --name contract --scope admin | head -1)
+key=$("$ratchet" --data "$work/keyed" keys create --name contract --personal --scope admin | head -1)
 check --header "Authorization: Bearer $key"
 stop keyed
