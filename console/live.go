@@ -128,6 +128,7 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 		seen   string // the mark of the newest look
 		seenAt time.Time
 	)
+
 	news, leave, ok := h.live.join(key, p.every, func(ctx context.Context) []byte {
 		if p.mark != nil {
 			mark, err := p.mark(ctx, &visit{client: &client{api: v.api, by: v.by}, request: r})
