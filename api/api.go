@@ -35,6 +35,7 @@ type service struct {
 	// claims and answerClaims are made with the first request that needs them: the document needs none.
 	claims, answerClaims func() (*once.Claims, error)
 	watches              *watchRegistry
+	workflow             func() (workflowShown, error)
 	executionCalls       *rate.Limiter
 
 	auditBroken atomic.Bool
@@ -101,6 +102,8 @@ func newService(cfg Config) (*service, error) {
 		claims:       sync.OnceValues(func() (*once.Claims, error) { return newClaims(cfg) }),
 		answerClaims: sync.OnceValues(func() (*once.Claims, error) { return newAnswerClaims(cfg) }),
 	}
+
+	s.workflow = sync.OnceValues(s.showWorkflow)
 
 	h := humago.New(s.mux, humaConfig())
 	s.routes(h)

@@ -67,7 +67,7 @@ type Config struct {
 	// Executions redrives and repairs the executions of orders, and explains those without an order. If it
 	// is nil, their routes answer 404.
 	Executions *executions.Executions
-	// Machine returns the state machine of the orders' executions. It is called for each question. If it is nil,
+	// Machine returns the state machine of the orders' executions. It is called once, for the first question. If it is nil,
 	// the answers show the definition alone.
 	Machine func() (Machine, error)
 	// BookAgain books a shipment in the place of one that the carrier has canceled. If it is nil, its route

@@ -123,7 +123,7 @@ func (s *service) identify(ctx context.Context, r *http.Request, to route, c *ca
 	case to.public:
 		c.caller.ID = "address:" + network(r)
 	case s.cfg.Dev:
-		c.caller = auth.Principal{ID: "dev", Tenant: auth.DefaultTenant, Scope: auth.Admin, Personal: true}
+		c.caller = auth.Dev
 	default:
 		principal, p := s.authenticate(ctx, r)
 		if p != nil {

@@ -67,7 +67,7 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 	moments = make([]moment, len(found))
 	for i, m := range found {
 		moments[i] = moment{
-			At: m.At, Kind: string(m.Kind), What: c.tenant.ownWords(m.What), Why: strings.TrimLeft(c.tenant.ownWords(m.Why), ",: "), Next: c.tenant.ownWords(m.Next),
+			At: m.At, Kind: string(m.Kind), What: c.tenant.ownWords(m.What), Why: c.tenant.ownWords(m.Why), Next: c.tenant.ownWords(m.Next),
 			Ref: c.tenant.showRef(m.Ref),
 		}
 	}

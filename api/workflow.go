@@ -106,6 +106,16 @@ type pathState struct {
 type workflowOutput struct{ Body workflowShown }
 
 func (s *service) getWorkflow(context.Context, caller, *struct{}) (*workflowOutput, error) {
+	shown, err := s.workflow()
+	if err != nil {
+		return nil, err
+	}
+
+	return &workflowOutput{shown}, nil
+}
+
+// showWorkflow makes the answer, which is the same for all callers.
+func (s *service) showWorkflow() (workflowShown, error) {
 	d := s.definition()
 	spec := d.Spec()
 
@@ -131,27 +141,24 @@ func (s *service) getWorkflow(context.Context, caller, *struct{}) (*workflowOutp
 	}
 
 	if s.cfg.Machine == nil {
-		return &workflowOutput{out}, nil
+		return out, nil
 	}
 
 	machine, err := s.cfg.Machine()
 	if err != nil {
-		return nil, err
+		return workflowShown{}, err
 	}
 
 	if out.Machine, err = machine.shown(); err != nil {
-		return nil, err
+		return workflowShown{}, err
 	}
 	out.Check = showCheck(machine.Report)
 
-	return &workflowOutput{out}, nil
+	return out, nil
 }
 
 func showCheck(r check.Report) *definitionReport {
-	out := &definitionReport{
-		Errors: r.Count(check.SeverityError), Findings: []checkedFinding{},
-	}
-	out.Warnings = len(r.Findings) - out.Errors
+	out := &definitionReport{Errors: r.Count(check.SeverityError), Warnings: r.Count(check.SeverityWarning), Findings: []checkedFinding{}}
 
 	for _, f := range r.Findings {
 		shown := checkedFinding{Severity: string(f.Severity), Code: f.Code, State: f.State, Line: f.Line, What: f.Message, Path: []pathState{}}

@@ -16,6 +16,7 @@ import (
 	"github.com/a-h/templ"
 
 	"ratchet/api"
+	"ratchet/workflow/diagram"
 )
 
 // Path is where the console is mounted, and begins the paths of all its pages.
@@ -61,6 +62,7 @@ type handler struct {
 	mux                 *http.ServeMux
 	script, style, icon asset
 	live                *hub
+	pictures            *pictures
 }
 
 // New checks cfg and returns the handler of all paths below [Path]. The listener in front of it checks Host and
@@ -70,7 +72,7 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 
-	h := &handler{cfg: cfg, mux: http.NewServeMux(), live: newHub(cfg.Draining)}
+	h := &handler{cfg: cfg, mux: http.NewServeMux(), live: newHub(cfg.Draining), pictures: &pictures{drawn: map[string]*diagram.Picture{}}}
 	h.script, h.style, h.icon = h.asset("console.js", "text/javascript"), h.asset("style.css", "text/css"), h.asset("icon.svg", "image/svg+xml")
 
 	for _, p := range pages {
@@ -148,7 +150,13 @@ type content struct {
 // visit is one look at a page.
 type visit struct {
 	*client
-	request *http.Request
+	request  *http.Request
+	pictures *pictures
+}
+
+// again returns a further visit, which has its own list of requests.
+func (v *visit) again() *visit {
+	return &visit{client: &client{api: v.api, by: v.by}, request: v.request, pictures: v.pictures}
 }
 
 // query returns a parameter of the address.
@@ -162,7 +170,7 @@ func (h *handler) begin(w http.ResponseWriter, r *http.Request) (*visit, bool) {
 		return nil, false
 	}
 
-	return &visit{client: &client{api: h.cfg.API, by: by}, request: r}, true
+	return &visit{client: &client{api: h.cfg.API, by: by}, request: r, pictures: h.pictures}, true
 }
 
 // show answers with a whole page.

@@ -131,15 +131,14 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 
 	news, leave, ok := h.live.join(key, p.every, func(ctx context.Context) []byte {
 		if p.mark != nil {
-			mark, err := p.mark(ctx, &visit{client: &client{api: v.api, by: v.by}, request: r})
+			mark, err := p.mark(ctx, v.again())
 			if err != nil || mark == seen && time.Since(seenAt) < markedFor {
 				return nil
 			}
 			seen, seenAt = mark, time.Now()
 		}
 
-		// Each look is a visit of its own: it has its own list of requests.
-		look := &visit{client: &client{api: v.api, by: v.by}, request: r}
+		look := v.again()
 
 		c, status := h.load(ctx, look, p)
 		if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {

@@ -5,39 +5,26 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"ratchet/workflow/diagram"
 )
 
 // explanation is the part of the answer of GET /v1/orders/{orderId}/explanation that is shown.
 type explanation struct {
-	Order *orderShown
-	Steps []struct {
-		TransitionID    int64
-		Event, From, To string
-		At              moment
-		Cause           struct{ Code, Text, Actor, Source string }
-	}
+	Order   *orderShown
+	Steps   []struct{ Event, From, To string }
 	Options []struct {
 		Event, To string
 		Legal     bool
 		Needs     []string
-		Ahead     bool
 	}
-	Waiting *struct {
-		What, Next   string
-		Since, Until moment
-	}
-	Due []struct {
-		Handler, Report, What, Error, Next string
-		Attempts                           int
-		Since, NextTry, PausedAt           moment
-	}
+	Due        []struct{ Handler, What, Error, Next string }
 	Timeline   []moments
 	Incomplete []string
 	Unplaced   *struct {
-		Kind, Cause string
-		Commands    []string
+		Cause    string
+		Commands []string
 	}
 }
 
@@ -77,18 +64,12 @@ type definition struct {
 	}
 }
 
-// move is a transition from one state.
-type move struct {
-	from, event, to string
-	guards          []string
-}
-
 // moves returns the transitions, in the order of the states that they leave.
-func (d definition) moves() (all []move) {
+func (d definition) moves() (all []diagram.Move) {
 	for _, s := range d.States {
 		for _, t := range d.Transitions {
 			if slices.Contains(t.From, s.State) {
-				all = append(all, move{s.State, t.Event, t.To, t.If})
+				all = append(all, diagram.Move{From: s.State, Event: t.Event, To: t.To, Guards: t.If})
 			}
 		}
 	}
@@ -110,32 +91,23 @@ type machineState struct {
 // graph returns the state machine as a graph: which state may follow which. A state that applies an event, or
 // waits for a state of the order, says so.
 func (m machine) graph() diagram.Graph {
-	const start = "(start)"
-	g := diagram.Graph{
-		Title: "state machine",
-		Nodes: []diagram.Node{{ID: start, Shape: diagram.Start}},
-		Edges: []diagram.Edge{{From: start, To: m.StartAt}},
-	}
-
-	known := map[string]bool{}
+	var (
+		states []diagram.Node
+		moves  []diagram.Move
+	)
 	for _, s := range m.States {
-		known[s.Name] = true
 		n := diagram.Node{ID: s.Name, Text: s.Name, Note: s.note(), Doc: s.Type}
 		if len(s.Next) == 0 {
 			n.Shape = diagram.End
 		}
-		g.Nodes = append(g.Nodes, n)
-	}
+		states = append(states, n)
 
-	for _, s := range m.States {
 		for _, next := range s.Next {
-			if known[next] {
-				g.Edges = append(g.Edges, diagram.Edge{From: s.Name, To: next})
-			}
+			moves = append(moves, diagram.Move{From: s.Name, To: next})
 		}
 	}
 
-	return g
+	return diagram.Of("state machine", diagram.Move{To: m.StartAt}, states, moves)
 }
 
 // note is what a state of the state machine does with an order.
@@ -147,32 +119,18 @@ func (s machineState) note() string {
 	return strings.Join(s.Events, ", ")
 }
 
-// graph returns the definition as a graph whose edges have the ids of diagram.EdgeID.
+// graph returns the definition as a graph.
 func (d definition) graph() diagram.Graph {
-	const start = "(start)"
-	g := diagram.Graph{
-		Title: fmt.Sprintf("%s, version %d", d.Name, d.Version),
-		Nodes: []diagram.Node{{ID: start, Shape: diagram.Start}},
-		Edges: []diagram.Edge{{ID: diagram.EdgeID("", d.Place, d.Initial), From: start, To: d.Initial, Text: d.Place}},
-	}
-
+	var states []diagram.Node
 	for _, s := range d.States {
 		n := diagram.Node{ID: s.State, Text: s.State, Doc: s.Doc}
 		if s.Terminal {
 			n.Shape = diagram.End
 		}
-		g.Nodes = append(g.Nodes, n)
+		states = append(states, n)
 	}
 
-	for _, t := range d.moves() {
-		text := t.event
-		if len(t.guards) > 0 {
-			text += " [" + strings.Join(t.guards, ", ") + "]"
-		}
-		g.Edges = append(g.Edges, diagram.Edge{ID: diagram.EdgeID(t.from, t.event, t.to), From: t.from, To: t.to, Text: text})
-	}
-
-	return g
+	return diagram.Of(fmt.Sprintf("%s, version %d", d.Name, d.Version), diagram.Move{Event: d.Place, To: d.Initial}, states, d.moves())
 }
 
 // paint colors the way that an order has taken, and where it may go.
@@ -205,14 +163,28 @@ func (e explanation) paint() diagram.Paint {
 	return p
 }
 
-// picture draws a graph.
-func picture(g diagram.Graph, p diagram.Paint) (string, error) {
-	drawn, err := diagram.Layout(g)
-	if err != nil {
-		return "", err
+// pictures keeps the layouts of graphs by their titles: what a process draws is the same as long as it runs. One
+// is made at a time.
+type pictures struct {
+	mu    sync.Mutex
+	drawn map[string]*diagram.Picture
+}
+
+// paint returns a graph as it is painted.
+func (p *pictures) paint(g diagram.Graph, paint diagram.Paint) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	picture := p.drawn[g.Title]
+	if picture == nil {
+		var err error
+		if picture, err = diagram.Layout(g); err != nil {
+			return "", err
+		}
+		p.drawn[g.Title] = picture
 	}
 
-	return drawn.SVG(p), nil
+	return picture.SVG(paint), nil
 }
 
 // orderMark changes with the order. The time line also has facts beside it, which are seen a little later.
@@ -236,7 +208,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	svg, err := picture(d.graph(), e.paint())
+	svg, err := v.pictures.paint(d.graph(), e.paint())
 	if err != nil {
 		return content{}, err
 	}
@@ -254,14 +226,14 @@ func workflow(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	svg, err := picture(d.graph(), diagram.Paint{})
+	svg, err := v.pictures.paint(d.graph(), diagram.Paint{})
 	if err != nil {
 		return content{}, err
 	}
 
 	asl := ""
 	if d.Machine != nil {
-		if asl, err = picture(d.Machine.graph(), diagram.Paint{}); err != nil {
+		if asl, err = v.pictures.paint(d.Machine.graph(), diagram.Paint{}); err != nil {
 			return content{}, err
 		}
 	}

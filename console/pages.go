@@ -3,9 +3,10 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
+
+	"ratchet/internal/plural"
 )
 
 // pages are all pages. Those of stored data are looked at every second while a viewer follows them; those that
@@ -27,8 +28,7 @@ type moment struct{ time.Time }
 func (m moment) iso() string   { return m.UTC().Format(time.RFC3339Nano) }
 func (m moment) short() string { return m.UTC().Format("2006-01-02 15:04:05") }
 
-// money writes an amount in minor units as the API has it: "2,500 EUR minor units" says what it is, since not
-// every currency has two decimals.
+// money writes an amount in minor units, as the API has it: not every currency has two decimals.
 func money(amount int64, currency string) string {
 	if currency == "" {
 		return "–"
@@ -37,46 +37,22 @@ func money(amount int64, currency string) string {
 	return thousands(amount) + " " + currency
 }
 
-func thousands(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-
-	return text
-}
+// thousands is for the pages, whose sources import nothing of this module: its path may be changed.
+func thousands(n int64) string { return plural.Thousands(n) }
 
 // machineStatus is the part of the answer of GET /v1/status that is shown.
 type machineStatus struct {
-	At       moment
-	OK       bool
-	Problems []struct {
-		Area, Text, Action string
-		Since              moment
-	}
+	Problems  []struct{ Area, Text, Action string }
 	Processes []struct {
-		ID, Name, Host, Version, State, Reason string
-		Parts                                  []string
-		Ready                                  bool
-		StartedAt, BeatAt                      moment
-		Rates                                  map[string]float64
+		Name, Host, Version, State, Reason string
+		Parts                              []string
+		Ready                              bool
+		StartedAt, BeatAt                  moment
 	}
-	Rates  map[string]float64
-	Quotas []struct {
-		Name        string
-		Used, Quota float64
-		Percent     float64
-	}
+	Rates         map[string]float64
 	BehindSeconds float64
 	DeadLetters   int
-	Handlers      []struct {
-		Handler, Error    string
-		Waiting           int
-		NextTry, PausedAt moment
-	}
-	Reports     struct{ Waiting, Attention int }
-	StuckOrders map[string]int
-	CountedAt   moment
+	Reports       struct{ Waiting, Attention int }
 }
 
 func overview(ctx context.Context, v *visit) (content, error) {
@@ -101,11 +77,11 @@ type orderList struct {
 
 // orderShown is an order as the API shows it.
 type orderShown struct {
-	OrderID, Incarnation, State, PreviousState string
-	TransitionID, ContentVersion               int64
-	DefinitionVersion                          int
-	Customer, Reference                        string
-	Items                                      []struct {
+	OrderID, Incarnation, State  string
+	TransitionID, ContentVersion int64
+	DefinitionVersion            int
+	Customer, Reference          string
+	Items                        []struct {
 		SKU                      string
 		Quantity, Shipped, Price int64
 	}
@@ -113,12 +89,8 @@ type orderShown struct {
 		Amount   int64
 		Currency string
 	}
-	Parcels []struct{ TrackingNumber, Carrier string }
-	Notes   []struct {
-		Text, Author string
-		At           moment
-	}
-	Cause                           struct{ Code, Text, Actor, Source string }
+	Parcels                         []struct{ TrackingNumber string }
+	Cause                           struct{ Code, Text, Actor string }
 	CreatedAt, UpdatedAt, EnteredAt moment
 }
 
@@ -171,17 +143,16 @@ type streamStatus struct {
 	BehindSeconds float64
 	Workers       []string
 	Shards        []struct {
-		Shard, State, Owner, Unread string
-		Records                     int
-		More                        bool
-		BehindSeconds               float64
-		HandledAt                   moment
-		Gaps                        int64
+		Shard, State, Owner string
+		Records             int
+		More                bool
+		HandledAt           moment
+		Gaps                int64
 	}
 	Handlers []struct {
-		Handler                     string
-		Items, Records, DeadLetters int
-		Since, NextTry, PausedAt    moment
+		Handler                  string
+		Items, DeadLetters       int
+		Since, NextTry, PausedAt moment
 	}
 	Problems []string
 }
@@ -208,9 +179,9 @@ func shardKind(state string) string {
 
 type letterList struct {
 	Letters []struct {
-		ID, OrderID, Error, Unreadable string
-		Attempts                       int
-		FailedAt, QueuedAt             moment
+		OrderID, Error, Unreadable string
+		Attempts                   int
+		FailedAt                   moment
 	}
 	Next string
 }
@@ -246,15 +217,15 @@ func deadLetters(ctx context.Context, v *visit) (content, error) {
 type endpointList struct{ Endpoints []endpointShown }
 
 type endpointShown struct {
-	ID, Destination, Description, Status, Reason string
-	DisabledAt, FailingSince                     moment
+	ID, Destination, Status, Reason string
+	FailingSince                    moment
 }
 
 type deliveryList struct {
 	Deliveries []struct {
-		OrderID, Endpoint, State, Status, Error, Response string
-		Attempts, Answer                                  int
-		NextTry, TriedAt                                  moment
+		OrderID, Endpoint, State, Status, Error string
+		Attempts                                int
+		NextTry                                 moment
 	}
 	Next string
 }

@@ -35,6 +35,6 @@ func (b *Backend) withConsole(ctx context.Context, handler http.Handler) (http.H
 
 // devIdentity is who looks at the console of a process that authenticates no callers.
 var devIdentity = api.Identity{
-	Principal: auth.Principal{ID: "dev", Tenant: auth.DefaultTenant, Scope: auth.Admin, Personal: true},
+	Principal: auth.Dev,
 	Via:       "console",
 }

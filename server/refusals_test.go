@@ -27,7 +27,7 @@ func (p *patient) refusalsOf(id transitions.OrderID) string {
 	var lines strings.Builder
 	for _, m := range moments {
 		if m.Kind == "refusal" {
-			lines.WriteString(m.What + m.Why + "\n")
+			lines.WriteString(m.Words() + "\n")
 		}
 	}
 

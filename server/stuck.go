@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -111,22 +110,18 @@ type stuckRows struct {
 }
 
 func (r *stuckRows) store(ctx context.Context, b *Backend, p executions.Problem) {
-	id := string(p.Ref())
-
-	owner, _, owned := strings.Cut(id, ":")
-	if !owned {
-		owner = ""
+	o := processes.StuckOrder{
+		OrderID: string(p.Ref()), Kind: p.Kind.Label(), State: string(p.State), Since: p.Since, Cause: p.Cause, Commands: p.Commands,
+		FoundAt: r.foundAt, ExpiresAt: r.expiresAt,
 	}
 
-	of := owner + "/" + p.Kind.Label()
+	of := o.Owner() + "/" + o.Kind
 	if r.stored[of] == processes.MostStuck || r.err != nil {
 		return
 	}
 	r.stored[of]++
 
-	r.err = b.Processes.StoreStuck(ctx, processes.StuckOrder{
-		OrderID: id, Kind: p.Kind.Label(), State: string(p.State), Since: p.Since, Cause: p.Cause, Commands: p.Commands, FoundAt: r.foundAt, ExpiresAt: r.expiresAt,
-	})
+	r.err = b.Processes.StoreStuck(ctx, o)
 }
 
 // observeSurvey shows the result as metrics. If the orders were not counted, it changes nothing: a zero

@@ -31,3 +31,14 @@ func Noun[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 
 	return noun + "s"
 }
+
+// Thousands writes 1234567 as 1,234,567.
+func Thousands[N ~int | ~int32 | ~int64](n N) string {
+	text := fmt.Sprint(n)
+	// There is no comma directly behind a minus.
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+
+	return text
+}

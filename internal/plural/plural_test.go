@@ -28,3 +28,11 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", -999: "-999", 1000: "1,000", -123456: "-123,456", 1234567: "1,234,567"} {
+		if got := plural.Thousands(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+}

@@ -45,8 +45,9 @@ type Due struct {
 
 // Skips returns the effects that would be lost if an order of the definition came to the state now.
 func Skips(definition *workflow.Definition, to workflow.State, due []Due) (skipped []Due) {
+	handler := SkippedBy(definition, to)
 	for _, d := range due {
-		if d.Handler != "" && d.Handler == SkippedBy(definition, to) {
+		if handler != "" && d.Handler == handler {
 			skipped = append(skipped, d)
 		}
 	}
@@ -253,7 +254,7 @@ func (e Explanation) ofDue(due []Due) []Moment {
 		case d.Error == "":
 		// The carrier or a person has written it.
 		case d.Report != "":
-			m.Why = ": " + d.Error
+			m.Why = d.Error
 		default:
 			m.What += ": " + d.Error
 		}

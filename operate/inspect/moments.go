@@ -29,17 +29,18 @@ func ofStep(s Step) Moment {
 	}
 }
 
-// ofCause says why and by whom, to be appended to what has happened.
-func ofCause(c transitions.Cause) (why string) {
+// ofCause says why and by whom.
+func ofCause(c transitions.Cause) string {
+	var why []string
 	if because := cmp.Or(c.Text, c.Code); because != "" {
-		why = ", because " + because
+		why = append(why, "because "+because)
 	}
 
 	if c.Actor != "" {
-		why += ", by " + c.Actor
+		why = append(why, "by "+c.Actor)
 	}
 
-	return why
+	return strings.Join(why, ", ")
 }
 
 // ofEdits returns the edits that the order remembers. Only the newest one has a cause.
@@ -67,7 +68,7 @@ func (e Explanation) ofTasks(d *workflow.Definition, tasks []tasktoken.Task, due
 
 		switch events := e.leadingTo(awaited); {
 		// This holds even if the order has left the state since: coming to it once ends the wait.
-		case e.Order.Reached(awaited, transitions.TransitionID(task.Since)):
+		case e.Order.Reached(awaited, since):
 			moments[i].Next = fmt.Sprintf("the order has come to %s: a worker answers the task; if it stays, look for dead letters of the handler \"parked\"", awaited)
 		case !d.Reachable(e.Order.State, awaited):
 			moments[i].Next = fmt.Sprintf("the order cannot come to %s any more: `ratchet tasks list %s` shows the task", awaited, e.Order.ID.Arg())
@@ -188,7 +189,7 @@ func ofRefusals(d *workflow.Definition, found refusals.Entries) []Moment {
 	moments := make([]Moment, len(found.List))
 	for i, r := range found.List {
 		m := Moment{
-			At: r.Last, Kind: aboutRefusal, What: fmt.Sprintf("%s was refused: %s", r.Event, r.Code),
+			At: r.Last, Kind: aboutRefusal, What: fmt.Sprintf("%s was refused: %s", r.Event, r.Code), Why: r.Text,
 			Ref: Ref{Event: r.Event, Code: r.Code, Needs: Needed(d, r), Count: r.Count, First: r.First},
 		}
 		if r.Source != "" {
@@ -199,9 +200,6 @@ func ofRefusals(d *workflow.Definition, found refusals.Entries) []Moment {
 			m.What += fmt.Sprintf(" (at least %s since %s)", plural.Of(r.Count, "time"), r.First.UTC().Format(time.RFC3339))
 		}
 
-		if r.Text != "" {
-			m.Why = ": " + r.Text
-		}
 		moments[i] = m
 	}
 
@@ -281,7 +279,7 @@ func (a Around) shipments(ctx context.Context, o *transitions.Order) (moments []
 		switch {
 		case r.Effect == reports.Refused:
 			moments = append(moments, Moment{
-				At: r.Since, Kind: aboutReport, What: fmt.Sprintf("the carrier's report %s (%s) was refused", r.Name, r.Milestone), Why: ": " + r.Reason,
+				At: r.Since, Kind: aboutReport, What: fmt.Sprintf("the carrier's report %s (%s) was refused", r.Name, r.Milestone), Why: r.Reason,
 				Ref: Ref{Report: r.Name, Event: string(r.Milestone), Parcel: r.Parcel, Status: string(r.Effect)},
 			})
 		case r.Effect == reports.Done && r.Closing != nil:

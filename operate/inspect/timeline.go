@@ -57,7 +57,18 @@ type Moment struct {
 }
 
 // Words returns what has happened, and why.
-func (m Moment) Words() string { return m.What + m.Why }
+func (m Moment) Words() string {
+	ofCause := m.Kind == aboutTransition || m.Kind == aboutEdit || m.Kind == aboutReport && m.Ref.Status == string(reports.Done)
+
+	switch {
+	case m.Why == "":
+		return m.What
+	case ofCause:
+		return m.What + ", " + m.Why
+	default: // the words of a person or another program
+		return m.What + ": " + m.Why
+	}
+}
 
 // Ref names what a moment is about. Members that do not apply have their zero values.
 type Ref struct {

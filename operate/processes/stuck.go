@@ -35,18 +35,18 @@ type StuckOrder struct {
 // maxCause bounds the cause of a row, so that most rows cost one write unit.
 const maxCause = 400
 
-// The rows of stuck orders, beside those of processes: kind "stuck#<owner>", id "<order>#<kind>". The owner is the
-// text before the colon of the order's id, "" without one.
-const stuckKind = "stuck#"
-
-func stuckOwner(order string) string {
-	owner, _, owned := strings.Cut(order, ":")
+// Owner returns whose the order is: the text before the colon of its id, "" without one.
+func (o StuckOrder) Owner() string {
+	owner, _, owned := strings.Cut(o.OrderID, ":")
 	if !owned {
-		owner = ""
+		return ""
 	}
 
-	return stuckKind + owner
+	return owner
 }
+
+// The rows of stuck orders, beside those of processes: kind "stuck#<owner>", id "<order>#<kind>".
+const stuckKind = "stuck#"
 
 // StoreStuck stores a stuck order, unless a survey that began later has stored it.
 func (s *Store) StoreStuck(ctx context.Context, o StuckOrder) error {
@@ -57,7 +57,7 @@ func (s *Store) StoreStuck(ctx context.Context, o StuckOrder) error {
 		return fmt.Errorf("processes: stuck order %s: %w", o.OrderID, err)
 	}
 
-	update := dynamo.NewUpdate(s.cfg.Table, dynamo.Item{kindKey: dynamo.S(stuckOwner(o.OrderID)), idKey: dynamo.S(o.OrderID + "#" + o.Kind)}).
+	update := dynamo.NewUpdate(s.cfg.Table, dynamo.Item{kindKey: dynamo.S(stuckKind + o.Owner()), idKey: dynamo.S(o.OrderID + "#" + o.Kind)}).
 		If("attribute_not_exists(#started) OR #started <= :started").
 		Bind(":started", dynamo.Millis(o.FoundAt)).
 		Alias("#started", startedAttribute).
@@ -80,7 +80,7 @@ func (s *Store) StoreStuck(ctx context.Context, o StuckOrder) error {
 // Stuck returns up to limit stuck orders of an owner by their ids, after the next of the page before. It leaves out
 // rows that have expired, and those of surveys that began before since: the orders were not found again.
 func (s *Store) Stuck(ctx context.Context, owner string, since time.Time, after string, limit int) (found []StuckOrder, next string, err error) {
-	in := s.stuckQuery(stuckKind + owner)
+	in := s.stuckQuery(owner)
 	if after != "" {
 		in.ExclusiveStartKey = dynamo.Item{kindKey: dynamo.S(stuckKind + owner), idKey: dynamo.S(after)}
 	}
@@ -113,7 +113,7 @@ func (s *Store) Stuck(ctx context.Context, owner string, since time.Time, after 
 
 // ForgetStuck removes what the rows of an order say, and makes them expire. A survey that runs may store it again.
 func (s *Store) ForgetStuck(ctx context.Context, order string) error {
-	in := s.stuckQuery(stuckOwner(order))
+	in := s.stuckQuery(StuckOrder{OrderID: order}.Owner())
 	in.KeyConditionExpression = aws.String("#kind = :kind AND begins_with(#id, :order)")
 	in.ExpressionAttributeNames["#id"], in.ExpressionAttributeValues[":order"] = idKey, dynamo.S(order+"#")
 
@@ -137,12 +137,12 @@ func (s *Store) ForgetStuck(ctx context.Context, order string) error {
 	return nil
 }
 
-func (s *Store) stuckQuery(kind string) *dynamodb.QueryInput {
+func (s *Store) stuckQuery(owner string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName:                 &s.cfg.Table,
 		ConsistentRead:            aws.Bool(true),
 		KeyConditionExpression:    aws.String("#kind = :kind"),
 		ExpressionAttributeNames:  map[string]string{"#kind": kindKey},
-		ExpressionAttributeValues: dynamo.Item{":kind": dynamo.S(kind)},
+		ExpressionAttributeValues: dynamo.Item{":kind": dynamo.S(stuckKind + owner)},
 	}
 }

@@ -1,4 +1,4 @@
 package diagram
 
-// Of is graphOf for the tests.
-var Of = graphOf
+// GraphOf is graphOf for the tests.
+var GraphOf = graphOf

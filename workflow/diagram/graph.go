@@ -1,7 +1,9 @@
 package diagram
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"ratchet/workflow"
 )
@@ -40,34 +42,51 @@ type Edge struct {
 	Text     string // cut like the text of a node; "" for none
 }
 
-// startID is the id of the point where an order begins. No state can have it.
+// startID is the id of the point where everything begins. No state can have it.
 const startID = "(start)"
 
-// EdgeID is the id of a definition's edge.
-func EdgeID(from, event, to string) string { return from + " " + event + " " + to }
+// Move is an event that leads from one state to another.
+type Move struct {
+	From, Event, To string   // "" for no state, and for a move without an event
+	Guards          []string // their names
+}
 
-// graphOf returns the graph of a definition: its states in their order, and an edge for each event. Nodes have
-// the names of the states as ids, edges have those of [EdgeID].
-func graphOf(d *workflow.Definition) Graph {
-	g := Graph{
-		Title: fmt.Sprintf("%s, version %d", d.Name(), d.Version()),
-		Nodes: []Node{{ID: startID, Shape: Start}},
-		Edges: []Edge{{ID: startID, From: startID, To: string(d.Initial()), Text: string(d.Place())}},
+// label returns the event with the names of its guards in brackets, as UML writes it.
+func (m Move) label() string {
+	if len(m.Guards) == 0 {
+		return m.Event
 	}
 
+	return fmt.Sprintf("%s [%s]", m.Event, strings.Join(m.Guards, ", "))
+}
+
+// EdgeID is the id of a move's edge.
+func EdgeID(from, event, to string) string { return from + " " + event + " " + to }
+
+// Of returns the graph of states and the moves between them. The first move leads to the state where a reader
+// begins, and from none.
+func Of(title string, first Move, states []Node, moves []Move) Graph {
+	g := Graph{Title: title, Nodes: append([]Node{{ID: startID, Shape: Start}}, states...)}
+
+	for _, m := range append([]Move{first}, moves...) {
+		g.Edges = append(g.Edges, Edge{ID: EdgeID(m.From, m.Event, m.To), From: cmp.Or(m.From, startID), To: m.To, Text: m.label()})
+	}
+
+	return g
+}
+
+// graphOf returns the graph of a definition: its states in their order, and an edge for each event.
+func graphOf(d *workflow.Definition) Graph {
+	var states []Node
 	for _, s := range d.States() {
 		n := Node{ID: string(s.State), Text: string(s.State), Doc: s.Doc}
 		if s.Terminal {
 			n.Shape = End
 		}
-		g.Nodes = append(g.Nodes, n)
+		states = append(states, n)
 	}
 
-	for _, a := range arrows(d) {
-		g.Edges = append(g.Edges, Edge{ID: EdgeID(string(a.from), string(a.event), string(a.to)), From: string(a.from), To: string(a.to), Text: a.label})
-	}
-
-	return g
+	return Of(fmt.Sprintf("%s, version %d", d.Name(), d.Version()), Move{Event: string(d.Place()), To: string(d.Initial())}, states, movesOf(d))
 }
 
 // validate returns the index of each node.

@@ -255,7 +255,7 @@ func randomGraph(seed uint64) diagram.Graph {
 
 // TestNothingCoversALabel: no label overlaps a label or a box, and no line runs through one of them.
 func TestNothingCoversALabel(t *testing.T) {
-	graphs := []diagram.Graph{diagram.Of(workflow.Order()), diagram.Of(workflow.Payment()), diagram.Of(workflow.Shipment())}
+	graphs := []diagram.Graph{diagram.GraphOf(workflow.Order()), diagram.GraphOf(workflow.Payment()), diagram.GraphOf(workflow.Shipment())}
 
 	files, err := filepath.Glob("../../examples/*/*.yaml")
 	if err != nil {
@@ -269,7 +269,7 @@ func TestNothingCoversALabel(t *testing.T) {
 		}
 
 		if d, err := file.Parse(name, text); err == nil {
-			graphs = append(graphs, diagram.Of(d))
+			graphs = append(graphs, diagram.GraphOf(d))
 		}
 	}
 
@@ -305,7 +305,7 @@ func TestNothingCoversALabel(t *testing.T) {
 
 // TestFewLinesOfTheOrderCross: Graphviz needs no crossing for it; one is close to that.
 func TestFewLinesOfTheOrderCross(t *testing.T) {
-	picture, err := diagram.Layout(diagram.Of(workflow.Order()))
+	picture, err := diagram.Layout(diagram.GraphOf(workflow.Order()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 func MigrationPlan(p workflow.MigrationPlan) string {
 	var b strings.Builder
 	for _, r := range p.Rows {
-		fmt.Fprintf(&b, "version %d  %-20s  %8s %-6s  ", r.Version, r.State, thousands(r.Orders), plural.Noun(r.Orders, "order"))
+		fmt.Fprintf(&b, "version %d  %-20s  %8s %-6s  ", r.Version, r.State, plural.Thousands(r.Orders), plural.Noun(r.Orders, "order"))
 
 		switch {
 		case r.To == "":
@@ -27,7 +27,7 @@ func MigrationPlan(p workflow.MigrationPlan) string {
 	}
 
 	fmt.Fprintf(&b, "%s %s: %s to be migrated to version %d, %s without a mapping\n",
-		thousands(p.Orders), plural.Noun(p.Orders, "order"), thousands(p.Outdated), p.To, thousands(p.Unmapped))
+		plural.Thousands(p.Orders), plural.Noun(p.Orders, "order"), plural.Thousands(p.Outdated), p.To, plural.Thousands(p.Unmapped))
 
 	return b.String()
 }

@@ -49,8 +49,7 @@ type rect struct{ x, y, width, height float64 }
 
 // box returns where the node of a place is drawn: below its loop.
 func (p *place) box() rect {
-	q := rect{p.x, p.y + p.ink, p.width, p.height - rowGap - 2*p.ink}
-	return q
+	return rect{p.x, p.y + p.ink, p.width, p.height - rowGap - 2*p.ink}
 }
 
 // route is a line as it is drawn.
@@ -131,7 +130,7 @@ func loop(p *place, edges []int) route {
 		curves: []curve{{{box.x - half, top}, {box.x - half, top - loopHeight}, {box.x + half, top - loopHeight}, {box.x + half, top}}},
 		edges:  edges,
 		x:      box.x,
-		y:      top - loopHeight - labelHeight*float64(len(edges)-1) - 2 + 4,
+		y:      top - loopHeight - labelHeight*float64(len(edges)-1) + 2,
 		anchor: "middle",
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
+	"ratchet/internal/plural"
 	"ratchet/workflow"
 )
 
@@ -59,7 +59,7 @@ func svg(d *workflow.Definition, counts map[workflow.State]int) (string, error) 
 
 	if counts != nil {
 		for _, s := range d.States() {
-			paint.Notes[string(s.State)] = thousands(counts[s.State])
+			paint.Notes[string(s.State)] = plural.Thousands(counts[s.State])
 			if counts[s.State] > 0 {
 				paint.Nodes[string(s.State)] = "some"
 			}
@@ -69,20 +69,13 @@ func svg(d *workflow.Definition, counts map[workflow.State]int) (string, error) 
 	return picture.SVG(paint), nil
 }
 
-// arrow is one move from a state to another.
-type arrow struct {
-	from, to workflow.State
-	event    workflow.Event
-	label    string // the event with its guards
-}
-
-// arrows lists the moves in the order of the definition's states and events.
-func arrows(d *workflow.Definition) []arrow {
-	var all []arrow
+// movesOf lists the moves in the order of the definition's states and events.
+func movesOf(d *workflow.Definition) []Move {
+	var all []Move
 	for _, s := range d.States() {
 		for _, e := range d.Events() {
 			for _, t := range d.Choices(s.State, e) {
-				all = append(all, arrow{s.State, t.To, e, label(t)})
+				all = append(all, moveOf(s.State, t))
 			}
 		}
 	}
@@ -90,27 +83,11 @@ func arrows(d *workflow.Definition) []arrow {
 	return all
 }
 
-// label returns the event with the names of its guards in brackets, as UML writes it.
-func label(t workflow.Transition) string {
-	if len(t.Guards) == 0 {
-		return string(t.Event)
+func moveOf(from workflow.State, t workflow.Transition) Move {
+	m := Move{From: string(from), Event: string(t.Event), To: string(t.To)}
+	for _, g := range t.Guards {
+		m.Guards = append(m.Guards, g.Name)
 	}
 
-	names := make([]string, len(t.Guards))
-	for i, g := range t.Guards {
-		names[i] = g.Name
-	}
-
-	return fmt.Sprintf("%s [%s]", t.Event, strings.Join(names, ", "))
-}
-
-// thousands writes 1234567 as 1,234,567.
-func thousands(n int) string {
-	text := strconv.Itoa(n)
-	// There is no comma directly behind a minus.
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-
-	return text
+	return m
 }

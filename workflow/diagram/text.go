@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"ratchet/internal/plural"
 	"ratchet/workflow"
 )
 
@@ -14,14 +15,14 @@ func mermaid(d *workflow.Definition, counts map[workflow.State]int) string {
 
 	if counts != nil {
 		for _, s := range d.States() {
-			fmt.Fprintf(&b, "    state \"%s (%s)\" as %s\n", s.State, thousands(counts[s.State]), s.State)
+			fmt.Fprintf(&b, "    state \"%s (%s)\" as %s\n", s.State, plural.Thousands(counts[s.State]), s.State)
 		}
 	}
 
 	fmt.Fprintf(&b, "    [*] --> %s : %s\n", d.Initial(), d.Place())
 
-	for _, a := range arrows(d) {
-		fmt.Fprintf(&b, "    %s --> %s : %s\n", a.from, a.to, a.label)
+	for _, m := range movesOf(d) {
+		fmt.Fprintf(&b, "    %s --> %s : %s\n", m.From, m.To, m.label())
 	}
 
 	for _, s := range d.States() {
@@ -46,7 +47,7 @@ func dot(d *workflow.Definition, counts map[workflow.State]int) string {
 		}
 
 		if counts != nil {
-			attributes = append(attributes, fmt.Sprintf(`label="%s\n%s"`, s.State, thousands(counts[s.State])))
+			attributes = append(attributes, fmt.Sprintf(`label="%s\n%s"`, s.State, plural.Thousands(counts[s.State])))
 		}
 
 		if len(attributes) > 0 {
@@ -54,8 +55,8 @@ func dot(d *workflow.Definition, counts map[workflow.State]int) string {
 		}
 	}
 
-	for _, a := range arrows(d) {
-		fmt.Fprintf(&b, "    %q -> %q [label=%q];\n", a.from, a.to, a.label)
+	for _, m := range movesOf(d) {
+		fmt.Fprintf(&b, "    %q -> %q [label=%q];\n", m.From, m.To, m.label())
 	}
 
 	return b.String() + "}\n"
@@ -78,7 +79,7 @@ func table(d *workflow.Definition, counts map[workflow.State]int) string {
 	fmt.Fprintf(w, "(none)\t%s%s\t%s\ta new %s\n", orders(""), d.Place(), d.Initial(), d.Name())
 
 	for _, s := range d.States() {
-		count, doc := orders(thousands(counts[s.State])), s.Doc
+		count, doc := orders(plural.Thousands(counts[s.State])), s.Doc
 		if s.Terminal {
 			fmt.Fprintf(w, "%s\t%s-\t(end)\t%s\n", s.State, count, doc)
 			// A terminal state has one row, because no event leaves it.
@@ -87,7 +88,7 @@ func table(d *workflow.Definition, counts map[workflow.State]int) string {
 
 		for _, e := range d.Events() {
 			for _, t := range d.Choices(s.State, e) {
-				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\n", s.State, count, label(t), t.To, doc)
+				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\n", s.State, count, moveOf(s.State, t).label(), t.To, doc)
 				count, doc = orders(""), ""
 			}
 		}
