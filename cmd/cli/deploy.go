@@ -12,9 +12,12 @@ import (
 )
 
 func deployCommand(s *settings) *cobra.Command {
-	return group("deploy", "Write the templates that deploy this program, and plan a rollout",
-		s.takes(deployTemplates(s, deploy.CloudFormation, "CloudFormation"), outputFlags, settingsFlags, storeFlags, ordersFlags, queueFlags),
-		s.takes(deployTemplates(s, deploy.Terraform, "Terraform"), outputFlags, settingsFlags, storeFlags, ordersFlags, queueFlags))
+	var commands []*cobra.Command
+	for _, kind := range deploy.Kinds() {
+		commands = append(commands, s.takes(deployTemplates(s, kind), outputFlags, settingsFlags, storeFlags, ordersFlags, queueFlags))
+	}
+
+	return group("deploy", "Write the templates that deploy this program, and plan a rollout", commands...)
 }
 
 const deployHelp = `Writes the templates of %s that deploy this program to AWS: its tables, queue, activities, state machine,
@@ -29,7 +32,9 @@ names is neither created nor changed.
 The folder must be new, empty or of an earlier call; --force replaces files of the same names in any folder.
 docs/deploy.md has the commands that deploy them.`
 
-func deployTemplates(s *settings, kind deploy.Kind, name string) *cobra.Command {
+func deployTemplates(s *settings, kind deploy.Kind) *cobra.Command {
+	name := map[deploy.Kind]string{deploy.CloudFormation: "CloudFormation", deploy.Terraform: "Terraform"}[kind]
+
 	c := &cobra.Command{
 		Use: string(kind) + " --out DIR", Short: "Write templates of " + name + " for this program", Args: cobra.NoArgs,
 		Long: fmt.Sprintf(deployHelp, name),

@@ -176,7 +176,7 @@ func camel(name string) string {
 // descriptions say what the parts do, for the policies. A part that is new has its name.
 var descriptions = map[string]string{
 	"activities":    "the activities of a worker",
-	"api":           "ratchet serve",
+	"api":           "the HTTP API",
 	"notifications": "deliveries to endpoints",
 	"operator":      "commands that mend; with the policy viewer",
 	"own":           "what this program's own steps call",
