@@ -132,6 +132,10 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 	running, failure := len(p.running) > 0, p.failure
 	p.mu.Unlock()
 
+	if slices.ContainsFunc(r.Parts, func(part string) bool { return part != partCarrier }) {
+		r.Versions = append([]int{b.Orders.Definition().Version()}, b.Config.AcceptVersions...)
+	}
+
 	if b.Engine != nil {
 		r.Parts = append(r.Parts, partEngine)
 	}
