@@ -132,7 +132,8 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 	running, failure := len(p.running) > 0, p.failure
 	p.mu.Unlock()
 
-	if slices.ContainsFunc(r.Parts, func(part string) bool { return part != partCarrier }) {
+	// Every part moves orders, also the sandbox carrier, by its reports.
+	if len(r.Parts) > 0 {
 		r.Versions = append([]int{b.Orders.Definition().Version()}, b.Config.AcceptVersions...)
 	}
 

@@ -85,7 +85,7 @@ func (p *rolloutPlan) look(ctx context.Context, sweep transitions.Sweep) error {
 	}
 
 	for _, one := range all {
-		// The sandbox carrier and the engine know no definition.
+		// An engine alone knows no definition.
 		if one.State == processes.Live && len(one.Versions) > 0 {
 			p.running = append(p.running, one)
 			p.note(one.Versions[0])

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet"
@@ -105,7 +107,16 @@ func (r *rollout) run(name string, b *server.Backend, parts ...server.WorkerPart
 
 	ctx, stop := context.WithCancel(r.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx, name, parts...) }()
+	go func() {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return b.Run(ctx, name, parts...) })
+
+		// Its reports move orders, so it is of the same version as the worker.
+		if len(parts) == 0 {
+			group.Go(func() error { return b.RunCarrier(ctx) })
+		}
+		ended <- group.Wait()
+	}()
 
 	r.ends[name] = func() {
 		stop()
@@ -193,7 +204,6 @@ func TestARolloutHasOneOrder(t *testing.T) {
 	}()
 
 	first := r.program(1)
-	r.env.Go("carrier", r.program(1, 2).RunCarrier) // its reports move orders of both versions
 	r.run("one", first)
 	r.place()
 
