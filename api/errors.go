@@ -46,6 +46,7 @@ type domainError struct {
 // counts: an error that wraps another one belongs before it.
 var domainErrors = []domainError{
 	// Orders.
+	{inspect.ErrListsNotReady, http.StatusServiceUnavailable, "lists_not_ready", "The lists of orders are being built. Ask again later, or without a time."},
 	{inspect.ErrFilter, http.StatusUnprocessableEntity, "filter_unsupported", ""},
 	{transitions.ErrInvalidRequest, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{transitions.ErrOrderFull, http.StatusConflict, "order_full", ""},

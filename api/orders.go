@@ -81,7 +81,7 @@ func (s *service) orderRoutes(h huma.API) {
 		summary: "List orders, page by page",
 		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state or with a customer or a reference, at which they were placed. Otherwise the table is scanned " +
 			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one. since and until are a range of the lists' keys: " +
-			"without lists, or with the time of another list, they are refused with filter_unsupported.",
+			"without lists, or with the time of another list, they are refused with filter_unsupported, and with lists_not_ready while the lists are being built.",
 	}, s.listOrders)
 
 	// The registration has made the schemas that these two change.
