@@ -93,6 +93,9 @@ func journalRow(l life, t Transition, old *Order, version int) image {
 	return row
 }
 
+// rowOwnDigest is the digest of the changes of own attributes in a row of the journal or of the requests.
+const rowOwnDigest = "ownHash"
+
 // transitionRow returns a row with everything about the transition that is known, except for the
 // call id.
 func transitionRow(l life, t Transition) image {
@@ -110,6 +113,10 @@ func transitionRow(l life, t Transition) image {
 
 	if t.request != (digest{}) {
 		row["req"] = t.request.value()
+	}
+
+	if t.own != (digest{}) {
+		row[rowOwnDigest] = t.own.value()
 	}
 
 	if t.assigned {
@@ -239,6 +246,7 @@ func (r *reader) transition(row image) Transition {
 		To:       workflow.State(r.text(row, "toState")),
 		At:       r.time(row, "at"),
 		request:  r.digest(row, "req"),
+		own:      r.digest(row, rowOwnDigest),
 		assigned: row["assigned"] != nil,
 		narrowed: row["narrowed"] != nil,
 		Cause:    r.cause(row),

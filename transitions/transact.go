@@ -74,6 +74,7 @@ func (o *Order) after(w *step, version int) *Order {
 	after.ring[o.TransitionID%ringSize].Cause = o.Cause.brief() // the item has the details of the newest only
 	after.ring[t.ID%ringSize], after.ringed = t, true
 	after.Cause = t.Cause
+	after.Own = w.request.Own.applied(o.Own)
 	after.requestsAfter = max(o.requestsAfter, w.requestsAfter)
 
 	if w.parcel != nil {
