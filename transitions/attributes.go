@@ -374,8 +374,8 @@ func valuesFrom(text []byte, depth int) (map[string]types.AttributeValue, *fault
 // valueFrom is the inverse of valueJSON. What it reads is not checked yet (see checkValue).
 func valueFrom(text []byte, depth int) (types.AttributeValue, *fault) {
 	members, ok := read[map[string]json.RawMessage](text)
-	if !ok || len(members) != 1 || depth > maxOwnDepth {
-		return nil, checkValue(nil, depth)
+	if !ok || len(members) != 1 || depth > 2*maxOwnDepth { // what is stored may be another program's
+		return nil, checkValue(nil, 1)
 	}
 
 	for kind, member := range members {
@@ -431,7 +431,7 @@ func memberFrom(kind string, text []byte, depth int) (types.AttributeValue, *fau
 		return &types.AttributeValueMemberM{Value: members}, f
 	}
 
-	return nil, checkValue(nil, depth)
+	return nil, checkValue(nil, 1)
 }
 
 func listFrom(text []byte, depth int) (types.AttributeValue, *fault) {
