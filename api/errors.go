@@ -171,6 +171,10 @@ func (d domainError) problem(err error, members map[string]bool) *problem {
 			p.Detail = rule
 			p.addFieldOf(rule, members)
 		}
+
+		if f := ownFault(nil); errors.As(err, &f) && members["own"] {
+			p.withOwn(f)
+		}
 	}
 
 	if d.status == http.StatusServiceUnavailable {

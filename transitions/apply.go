@@ -49,11 +49,20 @@ func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
 
 // apply validates the request, plans it, and leaves the rest to the loop.
 func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
-	if err := r.Validate(); err != nil {
+	if err := o.validate(r); err != nil {
 		return Result{}, err
 	}
 
 	return o.run(ctx, newMove(o, r), sight{id: r.OrderID, life: r.Incarnation})
+}
+
+// validate returns an ErrInvalidRequest that names what is wrong with the request in every order of the table.
+func (o *Orders) validate(r Request) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+
+	return r.Own.Validate(o.cfg.Mapping)
 }
 
 // move is the plan of one transition.

@@ -41,6 +41,10 @@ func (p *move) next(s *sight) decision {
 		reason = fmt.Sprintf("the content has version %d, the request is for %d", order.ContentVersion, *seen)
 	}
 
+	if reason == "" {
+		reason = p.request.Own.If.unmet(order.Own)
+	}
+
 	if !possible || reason != "" {
 		return decision{result: Result{Verdict: WrongState, Order: order, Expected: sourcesOf(groups), Reason: reason}}
 	}
@@ -60,6 +64,7 @@ func (p *move) write(s *sight, to workflow.Group, parcel *parcelUpdate) decision
 		call:     p.call,
 		assigned: p.assigned,
 		narrowed: p.request.From != "",
+		own:      p.request.Own.digest(),
 		Cause:    p.request.Cause.fitted(),
 	}}
 

@@ -125,6 +125,13 @@ func (o *Orders) render(w *step, pin *Order) (types.Update, error) {
 		update, names = w.parcel.extend(update, names, values)
 	}
 
+	if !w.request.Own.IsZero() {
+		c := w.request.Own.clauses(o.cfg.Mapping)
+		if update, condition, names, err = c.extend(update, condition, names, values); err != nil {
+			return types.Update{}, err
+		}
+	}
+
 	return types.Update{
 		TableName:                           &o.cfg.Table,
 		Key:                                 orderKey(w.request.OrderID),
