@@ -66,6 +66,7 @@ var errorCodes = []ErrorCode{
 	{412, "superseded", "The order has changed since you have read it. Read it again and decide again."},
 	{409, "wrong_state", "The order is in another state than the event needs: see order and expected. Wait for the state, or stop."},
 	{409, "effects_due", "An effect is due that the event would skip: see the detail. Wait for it, or send the request without refuseSkipped."},
+	{422, "reason_missing", "Say why in the header Ratchet-Reason, in 1 to 160 bytes. Requests of administrators that change something need it."},
 	{422, "illegal", "No order may do this in any state. `ratchet workflow show` prints what orders may do."},
 	{409, "unknown_version", "The order is of another version of the definition. Use a server that knows it, or `ratchet workflow migrate`."},
 	{409, "order_unreadable", "Another program has changed the order: see the detail. Correct the attribute; `ratchet verify` names all such orders."},

@@ -278,6 +278,10 @@ func completeOperation(op *huma.Operation, r route) {
 		}
 	}
 
+	if r.isAdmin() {
+		op.Parameters = append(op.Parameters, reasonParameter())
+	}
+
 	// Every operation with a body requires the body.
 	if op.RequestBody != nil {
 		op.RequestBody.Required = true

@@ -272,6 +272,7 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 			}
 			r := httptest.NewRequest(o.method, "http://localhost"+parameter.ReplaceAllString(o.path, "shipping"), strings.NewReader(v.body))
 			r.Header.Set("Idempotency-Key", "k")
+			r.Header.Set("Ratchet-Reason", "test")
 
 			if v.contentType != "" {
 				r.Header.Set("Content-Type", v.contentType)
