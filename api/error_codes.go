@@ -74,6 +74,7 @@ var errorCodes = []ErrorCode{
 	{409, "journal_ahead", "One of the two tables was restored, or the order was deleted. `ratchet verify` names such orders, `ratchet orders rebuild` repairs one."},
 	{409, "journal_broken", "`ratchet verify` names what does not fit together. Read the order and decide again."},
 	{409, "order_full", "The order has reached a bound: see the detail. Remove something, or place another order."},
+	{409, "not_erasable", "The order has not ended, or work about it waits: see the detail. Repeat later, or discard the dead letters that cannot be read."},
 	{409, "out_of_stock", "Nothing was reserved. Order less, or wait for stock."},
 	{409, "reservation_closed", "The reservation has ended and stays so. Use another order."},
 	{409, "reservation_expired", "Reserve again, if the pieces are still wanted."},

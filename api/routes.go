@@ -34,6 +34,8 @@ func (s *service) routes(h huma.API) {
 	s.executionReadRoutes(h)
 	s.shipmentRoutes(h)
 	s.streamRoutes(h)
+	s.handlerRoutes(h)
+	s.erasureRoutes(h)
 	s.replayRoutes(h)
 	s.deadLetterRoutes(h)
 	s.endpointRoutes(h)

@@ -15,7 +15,7 @@ import (
 // validBodies are bodies that the operations accept. The variants are made from them.
 var validBodies = map[string]string{
 	"complete-parked-task":        `{"output":{"a":1}}`,
-	"book-shipment-again":         `{"reason":"x"}`,
+	"erase-order":                 `{"dryRun":true}`,
 	"repair-execution":            `{"successor":true}`,
 	"end-carrier-report":          `{"cause":{"text":"x"}}`,
 	"fail-parked-task-with-error": `{"error":"Order.Lost","cause":"x"}`,
