@@ -1,16 +1,15 @@
 package transitions
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/workflow"
@@ -64,7 +63,7 @@ func (o *Orders) Timers(order *Order) []Timer {
 		}
 
 		if name := t.After.Attribute; name != "" {
-			value, isExact := comparable(order.attribute(name))
+			value, isExact := asOperand(valueAt(data, name))
 			timer.exact = timer.exact && isExact
 			timer.pin = []workflow.Guard{{Name: "time", Attribute: name, Op: "=", Value: value}}
 		}
@@ -82,7 +81,7 @@ func (o *Orders) Timers(order *Order) []Timer {
 
 // HasTimers reports whether time makes any transition of the definition.
 func (o *Orders) HasTimers() bool {
-	return slices.ContainsFunc(o.def.States(), func(s workflow.State) bool { return len(o.def.Timed(s)) > 0 })
+	return slices.ContainsFunc(o.def.States(), func(s workflow.StateSpec) bool { return len(o.def.Timed(s.State)) > 0 })
 }
 
 // timerStart returns the start of the timer of an event: when the order entered its state, or when the event
@@ -94,6 +93,16 @@ func (o *Order) timerStart(event workflow.Event) time.Time {
 	}
 
 	return since
+}
+
+// ApplyTimer makes the transition of a timer that [Orders.Timers] has returned for the order, which was just read. It
+// is [Orders.Apply] with a request id of this occurrence, so any number of callers make the transition once.
+// The condition of the write has the guards of the transition and what the moment follows from. If the order
+// has left the state, or the timer was restarted, moved or made its transition, the verdict is no Applied.
+//
+// ApplyTimer does not compare the time: its caller does, by the clock of the service.
+func (o *Orders) ApplyTimer(ctx context.Context, order *Order, t Timer) (Result, error) {
+	return o.applyTo(ctx, t.request(order), sight{order: order, fresh: true})
 }
 
 // request returns the request that makes the transition of the timer. Its id is that of this occurrence alone.
@@ -214,25 +223,39 @@ func (r *reader) startsOf(item image, name string) map[workflow.Event]time.Time 
 	}
 
 	starts := make(map[workflow.Event]time.Time, len(members))
-	for event := range maps.Keys(members) {
+	for event := range members {
 		starts[workflow.Event(event)] = r.time(members, event)
 	}
 
 	return starts
 }
 
-// attribute returns the attribute at a path, nil if there is none.
-func (o *Order) attribute(path string) types.AttributeValue {
-	return attributeAt(dynamo.M(o.item), path)
+// valueAt returns the value at the path of an attribute, which is there.
+func valueAt(data map[string]any, path string) any {
+	var at any = data
+	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' }) {
+		if index, isIndex := strings.CutSuffix(part, "]"); isIndex {
+			list, _ := at.([]any)
+			i, _ := strconv.Atoi(index)
+			at = list[i]
+
+			continue
+		}
+
+		members, _ := at.(map[string]any)
+		at = members[part]
+	}
+
+	return at
 }
 
-// comparable returns a value as a guard takes it, and false if no guard can compare it exactly.
-func comparable(v types.AttributeValue) (any, bool) {
+// asOperand returns a value as a guard takes it, and false if no guard can compare it exactly.
+func asOperand(v any) (any, bool) {
 	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value, true
-	case *types.AttributeValueMemberN:
-		n, err := strconv.ParseInt(json.Number(v.Value).String(), 10, 64)
+	case string:
+		return v, true
+	case json.Number:
+		n, err := strconv.ParseInt(v.String(), 10, 64)
 		return n, err == nil
 	}
 

@@ -11,6 +11,7 @@ package due
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ type Row struct {
 	Subject, Detail string
 	// Attempts is how often the row was postponed.
 	Attempts int
+
+	read dynamo.Item // the key, if the row was read
 }
 
 // TableInput describes a table of rows: keys shard and due.
@@ -50,6 +53,10 @@ func KeyNames() []string { return []string{shardKey, timeKey} }
 
 // key returns the key of the row.
 func (r Row) key() dynamo.Item {
+	if r.read != nil {
+		return r.read
+	}
+
 	return dynamo.Item{
 		shardKey: dynamo.S(partition(r.Kind, dynamo.Shard(r.Subject, shards))),
 		timeKey:  dynamo.S(moment(r.At) + "#" + escape.Replace(r.Subject) + "#" + escape.Replace(r.Detail)),
@@ -58,7 +65,7 @@ func (r Row) key() dynamo.Item {
 
 // item returns the row as it is stored.
 func (r Row) item() dynamo.Item {
-	item := r.key()
+	item := maps.Clone(r.key())
 	if r.Attempts > 0 {
 		item[attempts] = dynamo.N(int64(r.Attempts))
 	}
@@ -91,6 +98,7 @@ func parse(item dynamo.Item) (r Row, ok bool) {
 		Kind: kind, At: time.UnixMilli(ms).UTC(),
 		Subject: unescape.Replace(parts[1]), Detail: unescape.Replace(parts[2]),
 		Attempts: int(dynamo.Number(item, attempts)),
+		read:     dynamo.Item{shardKey: item[shardKey], timeKey: item[timeKey]},
 	}
 
 	return r, err == nil

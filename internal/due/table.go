@@ -57,7 +57,7 @@ func (t *Table) Delete(ctx context.Context, r Row) error {
 // no crash loses it. Two of one subject do no harm.
 func (t *Table) move(ctx context.Context, r Row, at time.Time, attempts int) error {
 	next := r
-	next.At, next.Attempts = at, attempts
+	next.At, next.Attempts, next.read = at, attempts, nil
 
 	if err := t.Write(ctx, next); err != nil || next.At.UnixMilli() == r.At.UnixMilli() {
 		return err
