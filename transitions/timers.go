@@ -50,6 +50,10 @@ func (o *Orders) Timers(order *Order) []Timer {
 
 	for _, t := range timed {
 		since := order.timerStart(t.Event)
+		// Another program has created the order, and nothing tells when.
+		if since.IsZero() && t.After.Attribute == "" {
+			continue
+		}
 
 		at, due := t.Due(since, data)
 		if !due {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
@@ -25,6 +26,7 @@ const (
 	shardKey = "shard"
 	timeKey  = "due"
 	attempts = "attempts"
+	revision = "revision"
 
 	// shards is how many partitions each kind has.
 	shards = 16
@@ -39,6 +41,9 @@ type Row struct {
 	Subject, Detail string
 	// Attempts is how often the row was postponed.
 	Attempts int
+	// Revision is a whole number of up to 38 digits that grows with each change of the subject, or "". A row is not
+	// deleted for an older revision than the one that wrote it.
+	Revision string
 
 	read dynamo.Item // the key, if the row was read
 }
@@ -70,6 +75,10 @@ func (r Row) item() dynamo.Item {
 		item[attempts] = dynamo.N(int64(r.Attempts))
 	}
 
+	if r.Revision != "" {
+		item[revision] = &types.AttributeValueMemberN{Value: r.Revision}
+	}
+
 	return item
 }
 
@@ -98,8 +107,19 @@ func parse(item dynamo.Item) (r Row, ok bool) {
 		Kind: kind, At: time.UnixMilli(ms).UTC(),
 		Subject: unescape.Replace(parts[1]), Detail: unescape.Replace(parts[2]),
 		Attempts: int(dynamo.Number(item, attempts)),
+		Revision: number(item[revision]),
 		read:     dynamo.Item{shardKey: item[shardKey], timeKey: item[timeKey]},
 	}
 
 	return r, err == nil
+}
+
+// number returns the text of a number, "" for anything else.
+func number(v types.AttributeValue) string {
+	n, isNumber := v.(*types.AttributeValueMemberN)
+	if !isNumber {
+		return ""
+	}
+
+	return n.Value
 }

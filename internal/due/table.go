@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -46,9 +47,19 @@ func (t *Table) Write(ctx context.Context, r Row) error {
 	return err
 }
 
-// Delete deletes the row, if it is there.
+// Delete deletes the row, if it is there and no later revision has written it.
 func (t *Table) Delete(ctx context.Context, r Row) error {
-	_, err := t.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.Name, Key: r.key()}, t.Clock.Listen)
+	in := &dynamodb.DeleteItemInput{TableName: &t.Name, Key: r.key()}
+
+	if r.Revision != "" {
+		in.ConditionExpression = aws.String("attribute_not_exists(" + revision + ") OR " + revision + " <= :" + revision)
+		in.ExpressionAttributeValues = dynamo.Item{":" + revision: &types.AttributeValueMemberN{Value: r.Revision}}
+	}
+
+	_, err := t.DynamoDB.DeleteItem(ctx, in, t.Clock.Listen)
+	if _, later := dynamo.FailedCondition(err); later {
+		return nil
+	}
 
 	return err
 }
