@@ -59,15 +59,20 @@ func (f *fault) in(member string) *fault {
 	return f
 }
 
-// Error names the place as a JSON pointer, without the text that is there.
-func (f *fault) Error() string {
+// Pointer returns the place as a JSON pointer.
+func (f *fault) Pointer() string {
 	var b strings.Builder
 	for _, member := range f.path {
 		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(member))
 	}
 
-	return fmt.Sprintf("%s: %s", b.String(), f.rule)
+	return b.String()
 }
+
+// Rule returns the rule that is broken.
+func (f *fault) Rule() string { return f.rule }
+
+func (f *fault) Error() string { return f.Pointer() + ": " + f.rule }
 
 // checkOwnName returns the rule that the name breaks, "" for none.
 func (m Mapping) checkOwnName(name string) string {
@@ -81,6 +86,11 @@ func (m Mapping) checkOwnName(name string) string {
 	}
 
 	return ""
+}
+
+// isOwn reports whether an attribute of the table is neither the key nor a field.
+func (m Mapping) isOwn(name string) bool {
+	return name != m.partition() && name != m.SortKey && m.field(name) == ""
 }
 
 // ownImage returns the name that an attribute of the caller's own has in an image.
@@ -119,9 +129,7 @@ func checkValue(v types.AttributeValue, depth int) *fault {
 		return wrongIf(!utf8.ValidString(v.Value), "S", "a text of UTF-8")
 	case *types.AttributeValueMemberN:
 		return wrongIf(!ownNumber().MatchString(v.Value), "N", numberRule)
-	case *types.AttributeValueMemberB:
-		return wrongIf(v.Value == nil, "B", "bytes, which may be none")
-	case *types.AttributeValueMemberBOOL:
+	case *types.AttributeValueMemberB, *types.AttributeValueMemberBOOL:
 		return nil
 	case *types.AttributeValueMemberNULL:
 		return wrongIf(!v.Value, "NULL", "true")
@@ -323,4 +331,150 @@ func valueJSON(v types.AttributeValue) any {
 	}
 
 	return map[string]any{"NULL": true}
+}
+
+// UnmarshalJSON reads attributes in DynamoDB's JSON. Its error names the place as a JSON pointer, and not the text
+// that is there.
+func (a *Attributes) UnmarshalJSON(text []byte) error {
+	members, f := valuesFrom(text, 1)
+	if f != nil {
+		return f
+	}
+	*a = members
+
+	return nil
+}
+
+// valuesFrom reads a map of values.
+func valuesFrom(text []byte, depth int) (map[string]types.AttributeValue, *fault) {
+	members, ok := read[map[string]json.RawMessage](text)
+	if !ok {
+		return nil, &fault{rule: "an object of attributes"}
+	}
+
+	out := make(map[string]types.AttributeValue, len(members))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		v, f := valueFrom(members[name], depth)
+		if f != nil {
+			return nil, f.in(name)
+		}
+		out[name] = v
+	}
+
+	return out, nil
+}
+
+// valueFrom is the inverse of valueJSON. What it reads is not checked yet (see checkValue).
+func valueFrom(text []byte, depth int) (types.AttributeValue, *fault) {
+	members, ok := read[map[string]json.RawMessage](text)
+	if !ok || len(members) != 1 || depth > maxOwnDepth {
+		return nil, checkValue(nil, depth)
+	}
+
+	for kind, member := range members {
+		v, f := memberFrom(kind, member, depth)
+		if f != nil && f.rule == "" {
+			f.rule = "has another form than " + kind
+		}
+
+		return v, f.in(kind)
+	}
+
+	return nil, nil // there is one member
+}
+
+func memberFrom(kind string, text []byte, depth int) (types.AttributeValue, *fault) {
+	switch kind {
+	case "S":
+		s, ok := read[string](text)
+		return &types.AttributeValueMemberS{Value: s}, wrongForm(ok)
+	case "N":
+		s, ok := read[string](text)
+		return &types.AttributeValueMemberN{Value: s}, wrongForm(ok)
+	case "B":
+		s, isText := read[string](text)
+		b, ok := fromBase64(s)
+
+		return &types.AttributeValueMemberB{Value: b}, wrongForm(isText && ok)
+	case "BOOL":
+		b, ok := read[bool](text)
+		return &types.AttributeValueMemberBOOL{Value: b}, wrongForm(ok)
+	case "NULL":
+		b, ok := read[bool](text)
+		return &types.AttributeValueMemberNULL{Value: b}, wrongForm(ok)
+	case "SS":
+		list, ok := textsFrom(text)
+		return &types.AttributeValueMemberSS{Value: list}, wrongForm(ok)
+	case "NS":
+		list, ok := textsFrom(text)
+		return &types.AttributeValueMemberNS{Value: list}, wrongForm(ok)
+	case "BS":
+		list, ok := textsFrom(text)
+		members := make([][]byte, len(list))
+		for i, s := range list {
+			b, valid := fromBase64(s)
+			members[i], ok = b, ok && valid
+		}
+
+		return &types.AttributeValueMemberBS{Value: members}, wrongForm(ok)
+	case "L":
+		return listFrom(text, depth)
+	case "M":
+		members, f := valuesFrom(text, depth+1)
+		return &types.AttributeValueMemberM{Value: members}, f
+	}
+
+	return nil, checkValue(nil, depth)
+}
+
+func listFrom(text []byte, depth int) (types.AttributeValue, *fault) {
+	list, ok := read[[]json.RawMessage](text)
+	if !ok {
+		return nil, wrongForm(false)
+	}
+
+	values := make([]types.AttributeValue, len(list))
+	for i, member := range list {
+		v, f := valueFrom(member, depth+1)
+		if f != nil {
+			return nil, f.in(fmt.Sprint(i))
+		}
+		values[i] = v
+	}
+
+	return &types.AttributeValueMemberL{Value: values}, nil
+}
+
+func wrongForm(ok bool) *fault {
+	if ok {
+		return nil
+	}
+
+	return &fault{}
+}
+
+// read reads a JSON value of one type. Unlike encoding/json, it does not take null for an absent value.
+func read[T any](text []byte) (v T, ok bool) {
+	err := json.Unmarshal(text, &v)
+
+	return v, err == nil && !bytes.Equal(bytes.TrimSpace(text), []byte("null"))
+}
+
+func textsFrom(text []byte) ([]string, bool) {
+	list, ok := read[[]json.RawMessage](text)
+
+	texts := make([]string, len(list))
+	for i, member := range list {
+		s, isText := read[string](member)
+		texts[i], ok = s, ok && isText
+	}
+
+	return texts, ok
+}
+
+// fromBase64 reads the one spelling that bytes have: the library also takes line ends and needless bits.
+func fromBase64(s string) ([]byte, bool) {
+	b, err := base64.StdEncoding.DecodeString(s)
+
+	return b, err == nil && base64.StdEncoding.EncodeToString(b) == s
 }

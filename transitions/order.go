@@ -112,7 +112,8 @@ type Transition struct {
 
 // answers reports whether the transition has the content of the request.
 func (t Transition) answers(r Request) bool {
-	return t.Event == r.Event && t.narrowed == (r.From != "") && (!t.narrowed || t.From == r.From) && t.own == r.Own.digest()
+	return t.Event == r.Event && t.narrowed == (r.From != "") && (!t.narrowed || t.From == r.From) &&
+		(t.own == r.Own.digest() || t.own == erasedOwn)
 }
 
 // Assigned reports whether Apply chose the id, and not the caller.

@@ -49,6 +49,13 @@ func (c OwnChange) Validate(m Mapping) error {
 	return nil
 }
 
+// ownFault is Validate of the attributes of a new order, where they have no member of their own around them.
+func (NewOrder) ownFault(f *fault) error {
+	f.path = f.path[min(1, len(f.path)):]
+
+	return fmt.Errorf("%w: own%w", ErrInvalidRequest, f)
+}
+
 func (c OwnChange) fault(m Mapping) *fault {
 	changed, compared, bytes := map[string]bool{}, map[string]bool{}, 0
 
@@ -271,12 +278,86 @@ func (c ownClauses) extend(update *string, condition string, names map[string]st
 func checkSize(update, condition string) error {
 	switch {
 	case len(condition) > maxExpression:
-		return fmt.Errorf("%w: own/if: makes a condition of %d bytes together with that of the transition, at most %d", ErrInvalidRequest, len(condition), maxExpression)
+		return fmt.Errorf("%w: own/if: a condition of %d bytes with all else that is written, at most %d", ErrInvalidRequest, len(condition), maxExpression)
 	case operators(condition) > maxOperators:
-		return fmt.Errorf("%w: own/if: makes a condition of %d operators together with that of the transition, at most %d", ErrInvalidRequest, operators(condition), maxOperators)
+		return fmt.Errorf("%w: own/if: a condition of %d operators with all else that is written, at most %d", ErrInvalidRequest, operators(condition), maxOperators)
 	case len(update) > maxExpression:
-		return fmt.Errorf("%w: own: makes an update of %d bytes together with that of the transition, at most %d", ErrInvalidRequest, len(update), maxExpression)
+		return fmt.Errorf("%w: own: an update of %d bytes with all else that is written, at most %d", ErrInvalidRequest, len(update), maxExpression)
 	}
 
 	return nil
+}
+
+// difference returns the change that leads from the attributes before to those after.
+func difference(before, after Attributes) (c OwnChange) {
+	for name, v := range after {
+		if before[name] == nil || !equal(before[name], v) {
+			if c.Set == nil {
+				c.Set = Attributes{}
+			}
+			c.Set[name] = v
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if after[name] == nil {
+			c.Remove = append(c.Remove, name)
+		}
+	}
+
+	return c
+}
+
+// setOwn is the change of [Orders.SetOwn].
+type setOwn struct {
+	OwnChange
+
+	mapping Mapping
+}
+
+func (c *setOwn) validate() error {
+	if len(c.Set)+len(c.Remove) == 0 {
+		return fmt.Errorf("%w: own: sets and removes nothing", ErrInvalidRequest)
+	}
+
+	return c.Validate(c.mapping)
+}
+
+func (c *setOwn) content() digest { return c.digest() }
+func (c *setOwn) blind() bool     { return true }
+
+func (c *setOwn) plan(order *Order, d draft) (Verdict, string, error) {
+	if err := order.readableForEdit(); err != nil {
+		return 0, "", err
+	}
+
+	if order != nil {
+		if reason := c.If.unmet(order.Own); reason != "" {
+			return WrongState, reason, nil
+		}
+	}
+
+	own := c.clauses(c.mapping)
+	for placeholder, name := range own.names {
+		d.Alias(placeholder, name)
+	}
+
+	for placeholder, v := range own.values {
+		d.Bind(placeholder, v)
+	}
+
+	for _, assignment := range own.set {
+		d.Set(assignment)
+	}
+
+	for _, path := range own.remove {
+		d.Remove(path)
+	}
+
+	for _, condition := range own.conditions {
+		d.If(condition)
+	}
+	part := d.Part()
+
+	return 0, "", checkSize(*part.UpdateExpression, *part.ConditionExpression)
 }

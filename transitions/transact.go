@@ -32,7 +32,7 @@ func (o *Orders) inTransaction(w *write, t *step, base *Order) error {
 
 	w.parts = &txn.Transaction{}
 	w.parts.Marker(orderPart, o.cfg.Mapping.part(types.TransactWriteItem{Update: &u}))
-	o.addRow(w.parts, journalRow(base.life(), made, base, o.def.Version()))
+	o.addRow(w.parts, o.journalRow(w.after, made, base))
 
 	return nil
 }
