@@ -119,6 +119,9 @@ type Request struct {
 	// and truth values, with at most 256 KB of names and texts. They are not part of the request's
 	// content: a retry may have other values.
 	Values map[string]any `json:"values,omitempty"`
+
+	// timer makes the request one of time: it is refused unless the order has this timer.
+	timer *Timer
 }
 
 // Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and

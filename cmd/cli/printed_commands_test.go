@@ -49,6 +49,7 @@ var printedCommands = map[string]struct {
 	"ratchet orders explain %s":                               {"orders explain o-1", 0},
 	"ratchet orders get %s":                                   {"orders get o-1", 0},
 	"ratchet orders rebuild-lists":                            {"orders rebuild-lists --order-lists", 0},
+	"ratchet orders rebuild-timers":                           {"orders rebuild-timers --expire-unpaid 1h", 0},
 	"ratchet payments get %s":                                 {"payments get o-1", 4},
 	"ratchet payments refund %s %s --amount ":                 {"payments refund o-1 parcel-1 --amount 100", 4},
 	"ratchet shipments book-again %s --reason TEXT":           {"shipments book-again o-1 --reason TEXT", 0},
