@@ -86,7 +86,7 @@ var printedCommands = map[string]struct {
 // must exist.
 var namedCommands = []string{
 	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
-	"ratchet deadletters ", "ratchet deliveries redeliver --since", "ratchet dev", "ratchet endpoints enable",
+	"ratchet deadletters ", "ratchet deliveries redeliver --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions describe", "ratchet executions redrive", "ratchet health", "ratchet health --live",
 	"ratchet health --url %[1]s", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
 	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet reconcile",
