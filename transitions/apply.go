@@ -53,7 +53,9 @@ func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 		return Result{}, err
 	}
 
-	return o.run(ctx, newMove(o, r), sight{id: r.OrderID, life: r.Incarnation})
+	p := newMove(o, r)
+
+	return o.run(ctx, p, sight{id: r.OrderID, life: r.Incarnation, order: p.seen()})
 }
 
 // move is the plan of one transition.
