@@ -321,10 +321,10 @@ func isClaimed(err error) bool {
 
 func always(transitions.Change) bool { return true }
 
-// enters reports whether the change has moved the order to the state. A migration does not move an
-// order.
+// enters reports whether the change has moved the order to the state. A migration does not move an order, and
+// neither does an import: what was to follow from the state has followed elsewhere.
 func enters(c transitions.Change, state workflow.State) bool {
-	return c.Transition.Event != workflow.Migrate && c.New.State == state && (c.Old == nil || c.Old.State != state)
+	return !c.Transition.Event.IsReserved() && c.New.State == state && (c.Old == nil || c.Old.State != state)
 }
 
 // entersOne reports whether the change has moved the order from outside of the states into one of them.
