@@ -3,6 +3,7 @@ package transitions
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ratchet/internal/dynamo"
 	"ratchet/workflow"
@@ -17,7 +18,9 @@ import (
 // whose ring does not show it.
 func (o *Order) MovedByOther() (left workflow.State, moved bool) {
 	newest, held := o.slot(o.TransitionID)
-	if !held || o.TransitionID == 0 || newest.To == o.State {
+	// A slot with a later id shows that the transitionId was changed, too.
+	later := func(t Transition) bool { return t.ID > o.TransitionID }
+	if !held || o.TransitionID == 0 || newest.To == o.State || slices.ContainsFunc(o.ring[:], later) {
 		return "", false
 	}
 
