@@ -320,3 +320,36 @@ func (o *Orders) setMoments(u *dynamo.Update, order *Order, w *step) {
 		u.SetValue(requestsAfter, dynamo.N(int64(w.requestsAfter)))
 	}
 }
+
+// PreviewImport judges the import as Import would by what it reads now, and writes nothing. The verdict Applied means that
+// the order as it was read would take it. It reads the order once.
+func (o *Orders) PreviewImport(ctx context.Context, i Import) (Result, error) {
+	result, err := o.previewImport(ctx, i)
+	if err != nil {
+		return Result{}, &Error{Order: i.ID, Event: workflow.Imported, Err: err}
+	}
+
+	return result, nil
+}
+
+func (o *Orders) previewImport(ctx context.Context, i Import) (Result, error) {
+	if err := i.Validate(); err != nil {
+		return Result{}, err
+	}
+
+	if err := knownState(o.def, i.State); err != nil {
+		return Result{}, err
+	}
+
+	s := sight{id: i.ID, now: o.clock.Now()}
+	if err := o.look(ctx, &s); err != nil {
+		return Result{}, err
+	}
+
+	d := (&importing{orders: o, order: i, refusal: i.fits(o.def), call: newCallID()}).decide(&s)
+	if d.write != nil {
+		d.result = Result{Verdict: Applied, Transition: Transition{ID: placeID, Event: workflow.Imported, To: i.State}, Order: s.order}
+	}
+
+	return d.result, d.err
+}
