@@ -83,6 +83,8 @@ func New(cfg Config) (http.Handler, error) {
 		h.mux.HandleFunc("GET "+Path+p.path, func(w http.ResponseWriter, r *http.Request) { h.show(w, r, p) })
 		h.mux.HandleFunc("GET "+Path+"/live"+p.path, func(w http.ResponseWriter, r *http.Request) { h.follow(w, r, p) })
 	}
+	h.actRoutes()
+
 	if cfg.Login != nil {
 		h.loginRoutes()
 	}
@@ -216,7 +218,8 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request, p page) {
 	}
 
 	c, status := h.load(r.Context(), v, p)
-	s := shell{title: c.title, nav: p.nav, who: v.by.ID, tenant: string(v.by.Tenant), scope: string(v.by.Scope), logout: h.cfg.Login != nil}
+	s := h.shellOf(v, c.title)
+	s.nav = p.nav
 
 	if p.every > 0 && status == http.StatusOK {
 		s.follow = Path + "/live" + strings.TrimPrefix(r.URL.RequestURI(), Path)
