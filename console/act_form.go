@@ -2,11 +2,13 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -43,10 +45,11 @@ type shown struct {
 	values
 	heading string
 	// confirm is what the person types to confirm a grave act, "" for another one.
-	confirm       string
-	preview       *preview
-	fault         string
-	curl, command string
+	confirm string
+	preview *preview
+	fault   string
+	// asCurl and asCommand are the act as commands.
+	asCurl, asCommand string
 }
 
 // outcome is what has become of an act.
@@ -175,7 +178,7 @@ func (h *handler) writeForm(w http.ResponseWriter, r *http.Request, v *visit, s 
 		h.writeProblem(w, r, v, err)
 		return
 	}
-	s.curl, s.command = s.curlLine(), s.commandLine()
+	s.asCurl, s.asCommand = s.curlLine(), s.commandLine()
 
 	h.write(w, r, status, h.shellOf(v, s.heading), actPage(s), v.curl())
 }
@@ -337,7 +340,7 @@ func (s *shown) headers() (headers []fact) {
 
 // writeOutcome says what has become of an act. A refusal shows the form again, with what is now.
 func (h *handler) writeOutcome(w http.ResponseWriter, r *http.Request, v *visit, s shown, a *answer) {
-	s.curl, s.command = s.curlLine(), s.commandLine()
+	s.asCurl, s.asCommand = s.curlLine(), s.commandLine()
 	refused := &problem{}
 
 	switch {
@@ -366,9 +369,11 @@ func (h *handler) writeOutcome(w http.ResponseWriter, r *http.Request, v *visit,
 // isUnknown reports whether the request may have had its effect.
 func (p *problem) isUnknown() bool {
 	switch p.Code {
-	case "audit_unavailable", "overloaded", "rate_limited":
+	// The API says that nothing was done.
+	case "audit_unavailable", "overloaded", "disk_full", "not_configured", "not_ready", "journal_behind":
 		return false
-	case "in_progress", "outcome_unknown":
+	// Another try of the same request runs, or has ended without a word.
+	case "in_progress", "unknown_outcome", "result_unavailable":
 		return true
 	}
 
@@ -412,17 +417,16 @@ func quoted(word string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
 
-// curlLine is the request as a command.
-func (s *shown) curlLine() string {
+// curlLine is the request as a command. Before there is a reason, it has a word in its place.
+func (s shown) curlLine() string {
+	s.values = maps.Clone(s.values)
+	s.values[reasonValue] = cmp.Or(s.values[reasonValue], "WHY")
+
 	var b strings.Builder
 	fmt.Fprintf(&b, `curl -X %s "$RATCHET_API%s" -H "Authorization: Bearer $RATCHET_API_KEY"`, s.method, s.address())
 
 	for _, header := range s.headers() {
-		value := header.value
-		if value == "" {
-			value = "WHY"
-		}
-		fmt.Fprintf(&b, " -H %s", quoted(header.name+": "+value))
+		fmt.Fprintf(&b, " -H %s", quoted(header.name+": "+header.value))
 	}
 
 	if body, err := s.request(); err == nil && body != nil {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -24,6 +25,8 @@ func previewOf(ctx context.Context, v *visit, s *shown) (*preview, error) {
 		return previewEvent(ctx, v, s.values)
 	case s.values["payment"] != "":
 		return previewPayment(ctx, v, s)
+	case s.name == "repair-execution":
+		return previewRepair(ctx, v, s.values["order"])
 	}
 
 	return nil, nil
@@ -106,6 +109,18 @@ func previewPayment(ctx context.Context, v *visit, s *shown) (*preview, error) {
 	}
 
 	return p, nil
+}
+
+// previewRepair asks what a repair would do, step by step. A refusal is what the repair would be answered.
+func previewRepair(ctx context.Context, v *visit, order string) (*preview, error) {
+	var plan struct{ Steps []string }
+	err := v.get(ctx, pathTo("/v1/orders/%s/execution/repair", order), &plan)
+
+	if refused, is := errors.AsType[*problem](err); is && refused.Status == http.StatusConflict {
+		return &preview{lines: []string{refused.text()}}, nil
+	}
+
+	return &preview{good: true, lines: plan.Steps}, err
 }
 
 // send asks the API for the act, once.

@@ -142,12 +142,12 @@ var acts = []act{
 
 			return map[string]any{"quantity": quantity, "price": price, "cause": because(v)}, err
 		},
-		command: "ratchet orders edit change-item {order} {sku}:{quantity}:{price} --edit-id {key}",
+		command: "ratchet orders edit change-item {order} {sku}:{quantity}:{price} --event-id {key}",
 	},
 	{
 		name: "remove-item", title: "Remove {sku}", does: "Removes every line of the SKU. Only before payment.", scope: auth.Act,
 		method: http.MethodDelete, path: orderPath + "/items/{sku}", seen: true,
-		command: "ratchet orders edit remove-item {order} {sku} --edit-id {key}",
+		command: "ratchet orders edit remove-item {order} {sku} --event-id {key}",
 	},
 	{
 		name: "add-item", title: "Add a line", does: "Adds a line. Only before payment.", scope: auth.Act,
@@ -165,7 +165,7 @@ var acts = []act{
 
 			return map[string]any{"items": []any{map[string]any{"sku": v["sku"], "quantity": quantity, "price": price}}, "cause": because(v)}, err
 		},
-		command: "ratchet orders edit add-item {order} {sku}:{quantity}:{price} --edit-id {key}",
+		command: "ratchet orders edit add-item {order} {sku}:{quantity}:{price} --event-id {key}",
 	},
 	{
 		name: "add-note", title: "Add a note", does: "Adds a note for the people who handle the order. Only before payment.", scope: auth.Act,
@@ -173,7 +173,7 @@ var acts = []act{
 		fields: []field{{name: "text", label: "Note", kind: "area", needed: true}},
 		body:   func(v values) (any, error) { return map[string]any{"text": v["text"], "cause": because(v)}, nil },
 
-		command: "ratchet orders edit add-note {order} {text} --edit-id {key}",
+		command: "ratchet orders edit add-note {order} {text} --event-id {key}",
 	},
 	{
 		name: "set-address", title: "Replace an address", does: "Replaces the whole address. Only before payment.", scope: auth.Act,
@@ -186,7 +186,7 @@ var acts = []act{
 			lines, err := lines(v["lines"])
 			return lines, err
 		},
-		command: "ratchet orders edit set-address {order} {kind} - --edit-id {key}",
+		command: "ratchet orders edit set-address {order} {kind} {lines} --event-id {key}",
 	},
 	{
 		name: "resend", title: "Send again", does: "Sends the notification of this transition to the endpoint once more.", scope: auth.Admin,
@@ -218,7 +218,7 @@ var acts = []act{
 
 			return map[string]any{"output": json.RawMessage(v["output"])}, nil
 		},
-		command: "ratchet tasks complete {order} --await {state}",
+		command: "ratchet tasks complete {order} --state {state}",
 	},
 	{
 		name: "fail-task", title: "Fail the wait for {state}", does: "The execution continues with its Catch for the error, or fails.", scope: auth.Admin,
@@ -231,7 +231,7 @@ var acts = []act{
 
 			return map[string]any{"error": v["error"], "cause": v[reasonValue]}, nil
 		},
-		command: "ratchet tasks fail {order} --await {state}",
+		command: "ratchet tasks fail {order} --state {state}",
 	},
 	{
 		name: "refund", title: "Refund", does: "Gives money of a captured payment back, at the bank and in the ledger. The order is not moved.", scope: auth.Act,

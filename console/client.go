@@ -153,9 +153,9 @@ type problem struct {
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
 	Fields []struct {
-		Name string `json:"name"`
-		Rule string `json:"rule"`
-	} `json:"fields"`
+		Pointer string `json:"pointer"`
+		Detail  string `json:"detail"`
+	} `json:"errors"`
 	Order *struct {
 		State string `json:"state"`
 	} `json:"order"`
@@ -169,7 +169,7 @@ func (p *problem) text() string {
 	}
 
 	for _, f := range p.Fields {
-		text += fmt.Sprintf(" %s: %s.", f.Name, f.Rule)
+		text += fmt.Sprintf(" %s: %s.", f.Pointer, f.Detail)
 	}
 
 	return text

@@ -1322,7 +1322,7 @@ func deliveriesPage(v *visit, endpoints []endpointShown, of string, status strin
 	})
 }
 
-func auditPage(list actList) templ.Component {
+func auditPage(list actsRead) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

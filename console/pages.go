@@ -290,7 +290,7 @@ func endpointKind(status string) string {
 	return "bad"
 }
 
-type actList struct {
+type actsRead struct {
 	Acts []struct {
 		At                                      moment
 		Who, Act, On, Via, Reason, Result, Code string
@@ -299,7 +299,7 @@ type actList struct {
 }
 
 func audit(ctx context.Context, v *visit) (content, error) {
-	var list actList
+	var list actsRead
 	if err := v.get(ctx, with("/v1/audit", "limit", "50", "cursor", v.query("cursor")), &list); err != nil {
 		return content{}, err
 	}
