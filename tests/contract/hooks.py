@@ -84,6 +84,15 @@ def before_call(context, case, kwargs):
         body["destination"] = "log"
         for name in ("headers", "filter", "subject", "text", "description"):
             body.pop(name, None)
+    own = body.get("own")
+    if isinstance(own, dict):  # an attribute is set or removed, and Ratchet's are not the caller's
+        changes = [own, own.get("set"), (own.get("if") or {}).get("equals") if isinstance(own.get("if"), dict) else None]
+        for names in changes:
+            for name in RATCHETS & set(names if isinstance(names, dict) else ()):
+                del names[name]
+        taken = set(own.get("set") or {})
+        if isinstance(own.get("remove"), list):
+            own["remove"] = [name for name in own["remove"] if name not in taken]
     if operation == "add-note":  # bytes are counted, not characters
         for name in ("by", "text"):
             if isinstance(body.get(name), str):
