@@ -76,6 +76,7 @@ var acts = map[string]act{
 	"orders edit change-item": {args: 1},
 	"orders edit remove-item": {args: 1},
 	"orders edit set-address": {args: 1},
+	"orders edit set-own":     {args: 1},
 	"orders erase":            {args: all, flags: []string{"tenant", "ended-before"}},
 	"orders rebuild-lists":    {},
 	"orders rebuild":          {args: 1, reads: func(c *cobra.Command, _ []string) bool { return !c.Flags().Changed("write") }},
