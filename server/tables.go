@@ -30,6 +30,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/timers"
 )
 
 // Tables are the names of the tables. `ratchet init --json` prints the struct, so the field
@@ -51,6 +52,8 @@ type Tables struct {
 	Processes, Audit string
 	// Refusals holds the refused requests of orders.
 	Refusals string
+	// OrdersDue holds the rows of orders that time moves.
+	OrdersDue string
 	// OrderLists holds lists of orders. The table exists only if [Config.OrderLists] is set.
 	OrderLists string
 }
@@ -91,6 +94,7 @@ func tablesFor(cfg Config) Tables {
 		Processes:  prefix + "processes",
 		Audit:      prefix + "audit",
 		Refusals:   prefix + "refusals",
+		OrdersDue:  prefix + "orders-due",
 		OrderLists: prefix + "order-lists",
 	}
 }
@@ -139,6 +143,7 @@ func (t Tables) all() []tableSpec {
 		{input: audit.TableInput(t.Audit), expiryAttribute: audit.ExpiryAttribute},
 		{input: processes.TableInput(t.Processes), expiryAttribute: processes.ExpiryAttribute},
 		{input: refusals.TableInput(t.Refusals), expiryAttribute: refusals.ExpiryAttribute},
+		{input: timers.TableInput(t.OrdersDue)},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
 		specs = append(specs, tableSpec{input: input})

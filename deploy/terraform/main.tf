@@ -23,6 +23,7 @@ locals {
     order-lists       = { keys = ["listKey", "placeKey"], types = { listKey = "S", placeKey = "S" }, ttl = "expiresAt" }
     order-requests    = { keys = ["orderId", "req"], types = { orderId = "S", req = "B" } }
     orders            = { keys = ["orderId"], types = { orderId = "S" }, stream = "NEW_AND_OLD_IMAGES" }
+    orders-due        = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
     parked-tasks      = { keys = ["orderId"], types = { orderId = "S" }, ttl = "expiresAt" }
     payments          = { keys = ["paymentId"], types = { paymentId = "S" } }
     payments-due      = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
