@@ -63,7 +63,7 @@ func tablesFor(cfg Config) Tables {
 	prefix := cfg.Prefix
 
 	return Tables{
-		Orders:      cmp.Or(cfg.OrdersTable.Name, prefix+"orders"),
+		Orders:      cmp.Or(cfg.OrdersTable.Name, prefix+ordersTable),
 		Events:      prefix + "order-events",
 		Requests:    prefix + "order-requests",
 		Once:        prefix + "once",
@@ -114,6 +114,8 @@ type tableSpec struct {
 	expiryAttribute string
 	// given: the table is another program's, which creates it.
 	given bool
+	// sandbox: only the sandbox bank and carrier need the table.
+	sandbox bool
 }
 
 func (t Tables) payments() payments.Tables {
@@ -132,8 +134,8 @@ func (t Tables) all() []tableSpec {
 		{input: actions.TableInput(t.Actions), expiryAttribute: actions.ExpiryAttribute},
 		{input: leases.TableInput(t.Leases)},
 		{input: deadletters.TableInput(t.DeadLetters), expiryAttribute: store.Expiry},
-		{input: banksandbox.Table(t.SandboxCharges)},
-		{input: carriersandbox.Table(t.SandboxShipments), expiryAttribute: carriersandbox.ExpiryAttribute},
+		{input: banksandbox.Table(t.SandboxCharges), sandbox: true},
+		{input: carriersandbox.Table(t.SandboxShipments), expiryAttribute: carriersandbox.ExpiryAttribute, sandbox: true},
 		{input: reports.Table(t.CarrierReports), expiryAttribute: reports.ExpiryAttribute},
 		{input: auth.TableInput(t.APIKeys)},
 		{input: notify.DeliveryTableInput(t.Deliveries), expiryAttribute: notify.DeliveryExpiryAttribute},

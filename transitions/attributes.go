@@ -12,11 +12,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ratchet/internal/ids"
 )
 
 // Attributes are attributes of an order's item that are the caller's own: neither the key nor one of Ratchet's
@@ -34,10 +33,11 @@ func (Attributes) LogValue() slog.Value { return slog.StringValue("[attributes]"
 
 // The bounds of own attributes. Values of one request are part of the 400 KB of its order's item.
 const (
-	maxOwnAttributes = 50       // names of one request
-	maxOwnName       = 255      // bytes of a name
-	maxOwnBytes      = 64 << 10 // names and values of one request
-	maxOwnDepth      = 16       // lists and maps in each other; DynamoDB allows 32
+	maxOwnSet   = 50       // attributes that one request sets
+	maxOwnNames = 20       // attributes that it removes, or compares in one way
+	maxOwnName  = 255      // characters of a name
+	maxOwnBytes = 64 << 10 // names and values of one request
+	maxOwnDepth = 16       // lists and maps in each other; DynamoDB allows 32
 )
 
 // ownNumber matches a number in plain decimal form with at most 38 digits: each number has one such form.
@@ -77,8 +77,8 @@ func (f *fault) Error() string { return f.Pointer() + ": " + f.rule }
 // checkOwnName returns the rule that the name breaks, "" for none.
 func (m Mapping) checkOwnName(name string) string {
 	switch {
-	case len(name) > maxOwnName || !ids.Valid(name):
-		return fmt.Sprintf("a name has 1 to %d bytes of UTF-8 without control characters", maxOwnName)
+	case !isName(name):
+		return nameOfOwn
 	case name == m.partition() || name == m.SortKey:
 		return "is the key of the table"
 	case m.field(name) != "":
@@ -86,6 +86,13 @@ func (m Mapping) checkOwnName(name string) string {
 	}
 
 	return ""
+}
+
+// nameOfOwn is the rule of the name of an attribute, or of a member of a map.
+var nameOfOwn = fmt.Sprintf("a name has 1 to %d characters of UTF-8, without control characters", maxOwnName)
+
+func isName(name string) bool {
+	return name != "" && utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxOwnName && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // isOwn reports whether an attribute of the table is neither the key nor a field.
@@ -150,8 +157,8 @@ func checkValue(v types.AttributeValue, depth int) *fault {
 	case *types.AttributeValueMemberM:
 		for _, name := range slices.Sorted(maps.Keys(v.Value)) {
 			f := checkValue(v.Value[name], depth+1)
-			if len(name) > maxOwnName || !ids.Valid(name) {
-				f = &fault{rule: fmt.Sprintf("a name has 1 to %d bytes of UTF-8 without control characters", maxOwnName)}
+			if !isName(name) {
+				f = &fault{rule: nameOfOwn}
 			}
 
 			if f != nil {
@@ -367,8 +374,8 @@ func valuesFrom(text []byte, depth int) (map[string]types.AttributeValue, *fault
 // valueFrom is the inverse of valueJSON. What it reads is not checked yet (see checkValue).
 func valueFrom(text []byte, depth int) (types.AttributeValue, *fault) {
 	members, ok := read[map[string]json.RawMessage](text)
-	if !ok || len(members) != 1 || depth > maxOwnDepth {
-		return nil, checkValue(nil, depth)
+	if !ok || len(members) != 1 || depth > 2*maxOwnDepth { // what is stored may be another program's
+		return nil, checkValue(nil, 1)
 	}
 
 	for kind, member := range members {
@@ -424,7 +431,7 @@ func memberFrom(kind string, text []byte, depth int) (types.AttributeValue, *fau
 		return &types.AttributeValueMemberM{Value: members}, f
 	}
 
-	return nil, checkValue(nil, depth)
+	return nil, checkValue(nil, 1)
 }
 
 func listFrom(text []byte, depth int) (types.AttributeValue, *fault) {

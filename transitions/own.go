@@ -11,9 +11,9 @@ import (
 )
 
 // OwnChange changes attributes of the caller's own in the same write as the transition or edit that has it. It is
-// part of the content: the same request with another OwnChange is another request. Together it names at most 50
-// attributes, with 64 KB of names and values, and none of Ratchet's fields or of the key, as the [Mapping] names
-// them. A larger item costs more write units.
+// part of the content: the same request with another OwnChange is another request. It sets at most 50 attributes,
+// removes 20 and compares 20 in each way, with 64 KB of names and values, and none of Ratchet's fields or of the key,
+// as the [Mapping] names them. A larger item costs more write units.
 type OwnChange struct {
 	// Set gives the attributes these values, whatever they were before.
 	Set Attributes `json:"set,omitempty"`
@@ -57,7 +57,7 @@ func (NewOrder) ownFault(f *fault) error {
 }
 
 func (c OwnChange) fault(m Mapping) *fault {
-	changed, compared, bytes := map[string]bool{}, map[string]bool{}, 0
+	changed, bytes := map[string]bool{}, 0 // one write cannot set and remove an attribute
 
 	note := func(seen map[string]bool, name string, value types.AttributeValue) *fault {
 		bytes += len(name)
@@ -79,6 +79,10 @@ func (c OwnChange) fault(m Mapping) *fault {
 		return checkValue(value, 1)
 	}
 	names := func(seen map[string]bool, list []string) *fault {
+		if len(list) > maxOwnNames {
+			return &fault{rule: fmt.Sprintf("%d attributes, at most %d", len(list), maxOwnNames)}
+		}
+
 		for i, name := range list {
 			if f := note(seen, name, nil); f != nil {
 				return f.in(strconv.Itoa(i))
@@ -87,7 +91,11 @@ func (c OwnChange) fault(m Mapping) *fault {
 
 		return nil
 	}
-	values := func(seen map[string]bool, a Attributes) *fault {
+	values := func(seen map[string]bool, a Attributes, most int) *fault {
+		if len(a) > most {
+			return &fault{rule: fmt.Sprintf("%d attributes, at most %d", len(a), most)}
+		}
+
 		for _, name := range slices.Sorted(maps.Keys(a)) {
 			f := note(seen, name, a[name])
 			if a[name] == nil && f == nil {
@@ -102,16 +110,12 @@ func (c OwnChange) fault(m Mapping) *fault {
 		return nil
 	}
 
-	if n := len(c.Set) + len(c.Remove) + len(c.If.Equals) + len(c.If.Exists) + len(c.If.Missing); n > maxOwnAttributes {
-		return &fault{rule: fmt.Sprintf("%d attributes, at most %d", n, maxOwnAttributes)}
-	}
-
 	for _, f := range []*fault{
-		values(changed, c.Set).in("set"),
+		values(changed, c.Set, maxOwnSet).in("set"),
 		names(changed, c.Remove).in("remove"),
-		values(compared, c.If.Equals).in("equals").in("if"),
-		names(compared, c.If.Exists).in("exists").in("if"),
-		names(compared, c.If.Missing).in("missing").in("if"),
+		values(map[string]bool{}, c.If.Equals, maxOwnNames).in("equals").in("if"),
+		names(map[string]bool{}, c.If.Exists).in("exists").in("if"),
+		names(map[string]bool{}, c.If.Missing).in("missing").in("if"),
 	} {
 		if f != nil {
 			return f
@@ -276,16 +280,21 @@ func (c ownClauses) extend(update *string, condition string, names map[string]st
 // checkSize returns an ErrInvalidRequest if own attributes make an expression larger than DynamoDB takes. Without
 // them, every write of a definition fits (see checkExpressions).
 func checkSize(update, condition string) error {
+	const beside = " together with all else that the write has, at most "
+
+	var f *fault
 	switch {
 	case len(condition) > maxExpression:
-		return fmt.Errorf("%w: own/if: a condition of %d bytes with all else that is written, at most %d", ErrInvalidRequest, len(condition), maxExpression)
+		f = &fault{[]string{"if"}, fmt.Sprint("makes a condition of ", len(condition), " bytes", beside, maxExpression)}
 	case operators(condition) > maxOperators:
-		return fmt.Errorf("%w: own/if: a condition of %d operators with all else that is written, at most %d", ErrInvalidRequest, operators(condition), maxOperators)
+		f = &fault{[]string{"if"}, fmt.Sprint("makes a condition of ", operators(condition), " operators", beside, maxOperators)}
 	case len(update) > maxExpression:
-		return fmt.Errorf("%w: own: an update of %d bytes with all else that is written, at most %d", ErrInvalidRequest, len(update), maxExpression)
+		f = &fault{nil, fmt.Sprint("makes an update of ", len(update), " bytes", beside, maxExpression)}
+	default:
+		return nil
 	}
 
-	return nil
+	return fmt.Errorf("%w: own%w", ErrInvalidRequest, f)
 }
 
 // difference returns the change that leads from the attributes before to those after.
@@ -315,14 +324,7 @@ type setOwn struct {
 	mapping Mapping
 }
 
-func (c *setOwn) validate() error {
-	if len(c.Set)+len(c.Remove) == 0 {
-		return fmt.Errorf("%w: own: sets and removes nothing", ErrInvalidRequest)
-	}
-
-	return c.Validate(c.mapping)
-}
-
+func (c *setOwn) validate() error { return c.Validate(c.mapping) }
 func (c *setOwn) content() digest { return c.digest() }
 func (c *setOwn) blind() bool     { return true }
 

@@ -218,6 +218,7 @@ func (r *recordedBackend) send(base string, number int, line string) (status int
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+r.vars["TOKEN"])
+	request.Header.Set("Ratchet-Reason", "test")
 	request.Header.Set("Idempotency-Key", fmt.Sprintf("line-%d", number))
 
 	response, err := http.DefaultClient.Do(request)
