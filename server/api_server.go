@@ -124,7 +124,13 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		return nil, err
 	}
 
+	eraser, err := b.Eraser()
+	if err != nil {
+		return nil, err
+	}
+
 	cfg := api.Config{
+		Eraser:      eraser,
 		Orders:      b.Orders,
 		Lists:       b.Lists,
 		Stock:       b.Stock,

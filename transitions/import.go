@@ -89,11 +89,7 @@ func (o *Orders) Import(ctx context.Context, i Import) (Result, error) {
 }
 
 func (o *Orders) imports(ctx context.Context, i Import) (Result, error) {
-	if err := i.Validate(); err != nil {
-		return Result{}, err
-	}
-
-	if err := knownState(o.def, i.State); err != nil {
+	if err := o.checkImport(i); err != nil {
 		return Result{}, err
 	}
 
@@ -106,6 +102,19 @@ func (o *Orders) imports(ctx context.Context, i Import) (Result, error) {
 	}
 
 	return o.run(ctx, &importing{orders: o, order: i, refusal: i.fits(o.def), call: newCallID()}, sight{id: i.ID})
+}
+
+// checkImport returns an ErrInvalidRequest for an import that no order can be.
+func (o *Orders) checkImport(i Import) error {
+	if err := i.Validate(); err != nil {
+		return err
+	}
+
+	if f := (OwnChange{Set: i.Own}).fault(o.cfg.Mapping); f != nil {
+		return i.ownFault(f)
+	}
+
+	return knownState(o.def, i.State)
 }
 
 // importing is the plan of an import.
@@ -210,7 +219,7 @@ func (o *Orders) placeImported(p *importing, s *sight) decision {
 	w.parts.Marker(orderPart, o.cfg.Mapping.part(types.TransactWriteItem{Put: &types.Put{
 		TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent,
 	}}))
-	o.addRow(w.parts, journalRow(order.life(), made, nil, o.def.Version()))
+	o.addRow(w.parts, o.journalRow(order, made, nil))
 
 	return decision{write: w}
 }
@@ -265,7 +274,7 @@ func (o *Orders) bringIn(order *Order, t Transition, placed *digest) decision {
 
 	w.parts = &txn.Transaction{}
 	w.parts.Marker(orderPart, o.cfg.Mapping.part(types.TransactWriteItem{Update: u.Part()}))
-	o.addRow(w.parts, journalRow(order.life(), *made, order, o.def.Version()))
+	o.addRow(w.parts, o.journalRow(w.after, *made, order))
 
 	return decision{write: w}
 }
@@ -333,11 +342,7 @@ func (o *Orders) PreviewImport(ctx context.Context, i Import) (Result, error) {
 }
 
 func (o *Orders) previewImport(ctx context.Context, i Import) (Result, error) {
-	if err := i.Validate(); err != nil {
-		return Result{}, err
-	}
-
-	if err := knownState(o.def, i.State); err != nil {
+	if err := o.checkImport(i); err != nil {
 		return Result{}, err
 	}
 

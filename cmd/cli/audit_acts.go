@@ -80,6 +80,7 @@ var acts = map[string]act{
 	"orders erase":            {args: all, flags: []string{"tenant", "ended-before"}},
 	"orders import":           {args: 1, flags: []string{"table"}},
 	"orders rebuild-lists":    {},
+	"orders rebuild-timers":   {},
 	"orders rebuild":          {args: 1, reads: func(c *cobra.Command, _ []string) bool { return !c.Flags().Changed("write") }},
 	"orders renew":            {args: all, flags: []string{"all", "before"}},
 	"orders ship":             {args: 1},

@@ -95,6 +95,10 @@ func notificationOf(c change) notify.Notification {
 		Attributes:   map[string]string{},
 	}
 
+	if c.Old != nil {
+		n.Previous = c.Old.TransitionID
+	}
+
 	for name, value := range map[string]string{"currency": c.New.Total.Currency, "customer": c.New.Customer, "placedBy": c.New.PlacedBy} {
 		if value != "" {
 			n.Attributes[name] = value
