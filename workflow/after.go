@@ -19,8 +19,9 @@ type After struct {
 	// It is whole seconds and at most 366 days. Without an attribute it is at least one second. With one it
 	// may also be 0, or negative for a moment before the time in the attribute.
 	Delay time.Duration
-	// Attribute is the path of an attribute of the order that holds a time, as [AttributeTime] reads it. "": the delay
-	// is counted from entering the state.
+	// Attribute is the path of an attribute of the order that holds a time: text in RFC 3339, like
+	// "2026-12-24T18:00:00Z", or a number since 1970, below 100,000,000,000 in seconds and from there on in
+	// milliseconds. "": the delay is counted from entering the state.
 	Attribute string
 }
 
@@ -94,7 +95,7 @@ func (t Transition) Due(since time.Time, order map[string]any) (time.Time, bool)
 		return time.Time{}, false
 	}
 
-	at, ok := AttributeTime(value)
+	at, ok := attributeTime(value)
 	if !ok {
 		return time.Time{}, false
 	}
@@ -111,17 +112,15 @@ func (t Transition) Due(since time.Time, order map[string]any) (time.Time, bool)
 // Keeps reports whether the transition can lead an order back into the state that it was in.
 func (t Transition) Keeps() bool { return slices.Contains(t.From, t.To) }
 
-// The numbers that AttributeTime reads as a time end in the year 9999. Below the first bound they are seconds, which
+// The numbers that are times end in the year 9999. Below the first bound they are seconds, which
 // would be the year 5138; from there on they are milliseconds, of which the first are in the year 1973.
 const (
 	firstMillis = 100_000_000_000
 	lastMillis  = 253_402_300_799_999
 )
 
-// AttributeTime reads an attribute as a time: text in RFC 3339, like "2026-12-24T18:00:00Z", or a number of
-// seconds or milliseconds since 1970. A number below 100,000,000,000 is seconds. The result is in UTC and
-// has whole milliseconds. Any other value is no time.
-func AttributeTime(value any) (time.Time, bool) {
+// attributeTime reads an attribute as a time, in UTC and whole milliseconds. It reports false for any other value.
+func attributeTime(value any) (time.Time, bool) {
 	if text, ok := value.(string); ok {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil || at.Unix() < 0 || at.UnixMilli() > lastMillis {

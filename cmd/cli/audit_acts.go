@@ -77,6 +77,7 @@ var acts = map[string]act{
 	"orders edit change-item": {args: 1},
 	"orders edit remove-item": {args: 1},
 	"orders edit set-address": {args: 1},
+	"orders edit set-own":     {args: 1},
 	"orders erase":            {args: all, flags: []string{"tenant", "ended-before"}},
 	"orders import":           {args: 1, flags: []string{"table"}},
 	"orders rebuild-lists":    {},
