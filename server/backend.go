@@ -252,7 +252,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		RefundReturns: b.Config.RefundReturns,
 		Parcels:       b.Reports,
 
-		Events: reactions.Events{Reacting: b.Tracing.Reacting, Reacted: events.Reacted},
+		Events: reactions.Events{Reacting: b.Tracing.Reacting, Reacted: events.Reacted, MovedByOther: b.Telemetry.MovedByOther},
 		Log:    b.log,
 	}
 

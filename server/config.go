@@ -153,6 +153,8 @@ type Config struct {
 	AuditRetention time.Duration `koanf:"audit-retention"`
 	// API configures the HTTP API.
 	API APIConfig `koanf:",squash"`
+	// Console says who logs in to the console.
+	Console ConsoleConfig `koanf:",squash"`
 	// Network says who reaches the listeners.
 	Network NetworkConfig `koanf:",squash"`
 	// Identity is the identity of the data directory that the engine at EndpointURL must have open (see
@@ -215,7 +217,7 @@ func (c Config) WithDefaults() Config {
 
 	// Other fields stay empty: their defaults depend on where the data is, or on free ports.
 	c.API = c.API.withDefaults()
-	c.Network = c.Network.withDefaults()
+	c.Console, c.Network = c.Console.withDefaults(), c.Network.withDefaults()
 	fill(&c.Tracing.Propagation, PropagateToAll)
 
 	return c
@@ -295,7 +297,7 @@ func (c Config) Validate() error {
 		faults = append(faults, err)
 	}
 
-	if err := errors.Join(c.API.validate(), c.Network.validate()); err != nil {
+	if err := errors.Join(c.API.validate(), c.Console.validate(c.API.Issuer), c.Network.validate()); err != nil {
 		faults = append(faults, err)
 	}
 

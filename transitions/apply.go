@@ -58,9 +58,14 @@ func (o *Orders) apply(ctx context.Context, r Request, s sight) (Result, error) 
 		return Result{}, err
 	}
 
-	s.id, s.life = r.OrderID, r.Incarnation
+	p := newMove(o, r)
 
-	return o.run(ctx, newMove(o, r), s)
+	s.id, s.life = r.OrderID, r.Incarnation
+	if s.order == nil {
+		s.order = p.seen()
+	}
+
+	return o.run(ctx, p, s)
 }
 
 // validate returns an ErrInvalidRequest that names what is wrong with the request in every order of the table.

@@ -78,14 +78,14 @@ func (d *Definition) indexEvents() error {
 	switch {
 	case !name().MatchString(string(place)):
 		return specError("place", 0, "place event %q: names match %s", place, name())
-	case place == Migrate:
-		return specError("place", 0, "event %s is reserved for changes of version", Migrate)
+	case place.IsReserved():
+		return specError("place", 0, "event %s is reserved: %s", place, reservedFor(place))
 	}
 
 	for i, t := range d.spec.Transitions {
 		switch {
-		case t.Event == Migrate:
-			return specError("transition", i, "event %s is reserved for changes of version", Migrate)
+		case t.Event.IsReserved():
+			return specError("transition", i, "event %s is reserved: %s", t.Event, reservedFor(t.Event))
 		case !name().MatchString(string(t.Event)):
 			return specError("transition", i, "event %q: names match %s", t.Event, name())
 		case t.Event == place:
@@ -100,6 +100,15 @@ func (d *Definition) indexEvents() error {
 	}
 
 	return nil
+}
+
+// reservedFor says for what a reserved event is.
+func reservedFor(e Event) string {
+	if e == Imported {
+		return "it is the one of orders that come from elsewhere"
+	}
+
+	return "it is the one of changes of version"
 }
 
 func (d *Definition) checkGuards() error {

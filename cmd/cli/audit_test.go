@@ -118,6 +118,7 @@ func TestActsNameIDsOnly(t *testing.T) {
 		{"orders apply o-1 cancel --reason fraud --reason-text Erika", "o-1 cancel"},
 		{"orders edit set-address o-1 shipping name=Erika", "o-1"},
 		{"orders edit add-note o-1 Geburtstag", "o-1"},
+		{"orders edit set-own o-1 --set name=Erika", "o-1"},
 		{"endpoints create shop https://user:secret@example.com/hook", "shop"},
 		{"keys create --name ci --scope admin", "name=ci scope=admin"},
 		{"deadletters redrive --handler notify", "handler=notify"},

@@ -40,7 +40,10 @@ var oneCup = []inventory.Line{{SKU: "cup", Quantity: 1}}
 
 // calls are the calls of an order that has reserved two mugs.
 var calls = map[string]func(context.Context, testing.TB, *stock) error{
-	"Commit":         func(ctx context.Context, _ testing.TB, s *stock) error { return s.Commit(ctx, "o-1") },
+	"Commit": func(ctx context.Context, _ testing.TB, s *stock) error { return s.Commit(ctx, "o-1") },
+	"CommitAndClose, expected": func(ctx context.Context, _ testing.TB, s *stock) error {
+		return s.CommitAndClose(ctx, "o-1", twoMugs...)
+	},
 	"CommitAndClose": func(ctx context.Context, _ testing.TB, s *stock) error { return s.CommitAndClose(ctx, "o-1") },
 	"Release":        func(ctx context.Context, _ testing.TB, s *stock) error { return s.Release(ctx, "o-1") },
 	"Reserve":        func(ctx context.Context, _ testing.TB, s *stock) error { return s.Reserve(ctx, "o-1", twoMugs) },

@@ -190,7 +190,7 @@ func (t *Timers) rebuild(ctx context.Context, progress func(Rebuilt)) (found Reb
 func (t *Timers) begin(ctx context.Context) (began time.Time, done map[int]bool, err error) {
 	start := dynamo.NewUpdate(t.cfg.Table, rebuiltKey).
 		If("attribute_not_exists(#"+begunFor+") OR #"+begunFor+" <> :of").Bind(":of", dynamo.S(t.fingerprint())).
-		Set("#" + begunFor + " = :of").SetValue(begunAt, dynamo.Millis(t.clock.Now())).RemoveAttribute(doneParts)
+		Set("#"+begunFor+" = :of").SetValue(begunAt, dynamo.Millis(t.clock.Now())).RemoveAttribute(doneParts)
 
 	_, err = t.cfg.DynamoDB.UpdateItem(ctx, start.Input())
 	if _, begun := dynamo.FailedCondition(err); err != nil && !begun {

@@ -126,7 +126,9 @@ func (w *world) change(id transitions.OrderID, do func()) {
 
 func (w *world) place(id transitions.OrderID) {
 	w.t.Helper()
-	w.change(id, func() { shop.Place(w.t, w.orders, transitions.NewOrder{ID: id, Total: transitions.Money{Currency: "EUR"}}) })
+	w.change(id, func() {
+		shop.Place(w.t, w.orders, transitions.NewOrder{ID: id, Total: transitions.Money{Currency: "EUR"}})
+	})
 }
 
 func (w *world) apply(id transitions.OrderID, event workflow.Event) {
