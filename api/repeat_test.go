@@ -176,6 +176,10 @@ var repeats = []repeated{
 		other: `{"text":"knock"}`, code: keyTaken,
 	},
 	{
+		operation: "set-own", path: "/v1/orders/o-1/own", body: `{"own":{"set":{"a":{"S":"x"}}}}`, keyed: true, setup: placed, status: 200, between: edited,
+		other: `{"own":{"set":{"a":{"S":"y"}}}}`, code: keyTaken,
+	},
+	{
 		operation: "set-stock", path: "/v1/inventory/mug", body: `{"available":10}`, keyed: true, status: 200,
 		between: func(s *apiServer) { s.must("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]}`) },
 		other:   `{"available":11}`, code: keyTaken,

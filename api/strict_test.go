@@ -32,6 +32,7 @@ var validBodies = map[string]string{
 	"change-item":        `{"quantity":2,"price":300}`,
 	"set-address":        `{"city":"Berlin"}`,
 	"add-note":           `{"text":"x"}`,
+	"set-own":            `{"own":{"set":{"a":{"S":"x"}}}}`,
 	"set-stock":          `{"available":5}`,
 
 	"create-endpoint":        `{"destination":"log"}`,
