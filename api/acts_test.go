@@ -29,6 +29,7 @@ var notActs = map[string]string{
 	"acquire-lock":       byServices,
 	"add-items":          byServices,
 	"add-note":           byServices,
+	"set-own":            byServices,
 	"add-reserved-items": byServices,
 	"apply-transition":   byServices,
 	"authorize-payment":  byServices,

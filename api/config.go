@@ -17,6 +17,7 @@ import (
 	"ratchet/once/inventory"
 	"ratchet/once/ledger"
 	"ratchet/operate/audit"
+	"ratchet/operate/erasure"
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
 	"ratchet/operate/processes"
@@ -70,6 +71,8 @@ type Config struct {
 	// Machine returns the state machine of the orders' executions. It is called once, for the first question. If it is nil,
 	// the answers show the definition alone.
 	Machine func() (Machine, error)
+	// Eraser removes persons from orders. If it is nil, its route answers 404.
+	Eraser *erasure.Eraser
 	// BookAgain books a shipment in the place of one that the carrier has canceled. If it is nil, its route
 	// answers 404.
 	BookAgain func(context.Context, transitions.OrderID) (tracking string, err error)

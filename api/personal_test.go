@@ -126,7 +126,7 @@ func isShown(pointer string) bool {
 }
 
 // lists of answers whose elements are texts of the server's own.
-var shownLists = []string{"parts", "states", "events", "content", "from", "if", "next", "orders", "workers", "problems", "commands", "unreadable", "incomplete", "needs", "expected"}
+var shownLists = []string{"parts", "states", "events", "content", "from", "if", "next", "orders", "workers", "problems", "commands", "unreadable", "incomplete", "needs", "expected", "steps"}
 
 func TestEveryTextOfAnAnswerIsDecided(t *testing.T) {
 	d := readDocument(t)
@@ -161,6 +161,7 @@ func TestEveryTextOfAnAnswerIsDecided(t *testing.T) {
 var named = []string{
 	"sku", "currency", "event", "from", "code", "handler", "orderId", "payer", "payee", "account", "hold", "ticket", "pin", "secret", "prefix",
 	"filter/states/0", "filter/events/0",
+	"own/remove/0", "own/if/exists/0", "own/if/missing/0", "own/if/equals", // names of attributes; conditions that would not hold
 	"consume-action/holder", "release-action/holder", // they repeat a key
 	"redrive-dead-letters/error", // it is compared with errors, which no request has written
 }
@@ -191,6 +192,8 @@ func (p *planter) mark(at string, s schema) any {
 		return "https://example.com/hook?of=" + name
 	case strings.HasSuffix(at, "/filter/attributes"):
 		return map[string]any{"customer": name}
+	case strings.HasSuffix(at, "/own"), strings.HasSuffix(at, "/own/set"):
+		return map[string]any{"name" + name: map[string]any{"S": name + " of Bonn"}}
 	case s.open():
 		return map[string]any{"name" + name: name + " of Bonn"}
 	case s.Type == nil: // any JSON
@@ -379,7 +382,7 @@ func TestNoMemberShowsAPerson(t *testing.T) {
 		}
 	}
 
-	for _, member := range []string{"customer", "reference", "metadata", "shippingAddress", "billingAddress", "text", "by", "holder", "result", "message", "payload", "why"} {
+	for _, member := range []string{"customer", "reference", "metadata", "own", "shippingAddress", "billingAddress", "text", "by", "holder", "result", "message", "payload", "why"} {
 		if !maskedMembers[member] {
 			t.Errorf("no answer has masked %s", member)
 		}

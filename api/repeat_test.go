@@ -176,6 +176,10 @@ var repeats = []repeated{
 		other: `{"text":"knock"}`, code: keyTaken,
 	},
 	{
+		operation: "set-own", path: "/v1/orders/o-1/own", body: `{"own":{"set":{"a":{"S":"x"}}}}`, keyed: true, setup: placed, status: 200, between: edited,
+		other: `{"own":{"set":{"a":{"S":"y"}}}}`, code: keyTaken,
+	},
+	{
 		operation: "set-stock", path: "/v1/inventory/mug", body: `{"available":10}`, keyed: true, status: 200,
 		between: func(s *apiServer) { s.must("PUT", "/v1/reservations/b-1", `{"lines":[{"sku":"mug","quantity":3}]}`) },
 		other:   `{"available":11}`, code: keyTaken,
@@ -293,10 +297,10 @@ var repeats = []repeated{
 		operation: "repair-execution", path: "/v1/orders/o-1/execution/repair", body: `{"successor":true}`, keyed: true, setup: failedExecution, status: 200,
 		other: `{}`, code: keyTaken,
 	},
-	{
-		operation: "book-shipment-again", path: "/v1/orders/o-1/shipment/book-again", body: `{"reason":"a"}`, keyed: true, setup: bookable, status: 200,
-		other: `{"reason":"b"}`, code: keyTaken,
-	},
+	{operation: "book-shipment-again", path: "/v1/orders/o-1/shipment/book-again", keyed: true, setup: bookable, status: 200},
+	{operation: "pause-handler", path: "/v1/stream/handlers/notify/pause", keyed: true, setup: deadLetter, status: 200},
+	{operation: "resume-handler", path: "/v1/stream/handlers/notify/resume", keyed: true, setup: deadLetter, status: 200},
+	{operation: "erase-order", path: "/v1/orders/o-1/erase", body: `{}`, keyed: true, setup: erasable, status: 200, other: `{"dryRun":true}`, code: keyTaken},
 	{operation: "discard-dead-letter", path: "/v1/dead-letters/notify/$/discard", keyed: true, setup: deadLetter, status: 200},
 	{operation: "create-endpoint", path: "/v1/endpoints/shop", body: `{"destination":"log"}`, keyed: true, status: 201, other: `{"destination":"log","ordered":true}`, code: keyTaken},
 	{operation: "change-endpoint", path: "/v1/endpoints/shop/settings", body: `{"destination":"log","rate":5}`, keyed: true, setup: anEndpoint, status: 200},

@@ -15,7 +15,7 @@ import (
 // validBodies are bodies that the operations accept. The variants are made from them.
 var validBodies = map[string]string{
 	"complete-parked-task":        `{"output":{"a":1}}`,
-	"book-shipment-again":         `{"reason":"x"}`,
+	"erase-order":                 `{"dryRun":true}`,
 	"repair-execution":            `{"successor":true}`,
 	"end-carrier-report":          `{"cause":{"text":"x"}}`,
 	"fail-parked-task-with-error": `{"error":"Order.Lost","cause":"x"}`,
@@ -32,6 +32,7 @@ var validBodies = map[string]string{
 	"change-item":        `{"quantity":2,"price":300}`,
 	"set-address":        `{"city":"Berlin"}`,
 	"add-note":           `{"text":"x"}`,
+	"set-own":            `{"own":{"set":{"a":{"S":"x"}}}}`,
 	"set-stock":          `{"available":5}`,
 
 	"create-endpoint":        `{"destination":"log"}`,
@@ -272,6 +273,7 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 			}
 			r := httptest.NewRequest(o.method, "http://localhost"+parameter.ReplaceAllString(o.path, "shipping"), strings.NewReader(v.body))
 			r.Header.Set("Idempotency-Key", "k")
+			r.Header.Set("Ratchet-Reason", "test")
 
 			if v.contentType != "" {
 				r.Header.Set("Content-Type", v.contentType)

@@ -100,7 +100,7 @@ func (p *move) seen() *Order {
 // readsFirst reports whether the order must be read before anything is written.
 func (p *move) readsFirst() bool {
 	switch {
-	case p.id == 0, p.parcel != nil:
+	case p.id == 0, p.parcel != nil, p.orders.restartsAny(p.request.Event, p.groups):
 		return true // the write depends on the order
 	case p.orders.cfg.Journal == JournalTransactional:
 		return true // the journal's row depends on the order

@@ -117,11 +117,16 @@ type Request struct {
 	// Cause says why the transition is requested, and by whom. It is not part of the request's
 	// content.
 	Cause Cause `json:"cause,omitzero"`
+	// Own changes attributes of the caller's own in the same write. It is part of the request's content.
+	Own OwnChange `json:"own,omitzero"`
 	// Values are the values that the event's guards expect from the request (see
 	// [workflow.Guard]), like the beginning of the return window: strings, whole numbers
 	// and truth values, with at most 256 KB of names and texts. They are not part of the request's
 	// content: a retry may have other values.
 	Values map[string]any `json:"values,omitempty"`
+
+	// timer makes the request one of time: it is refused unless the order has this timer.
+	timer *Timer
 }
 
 // Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and

@@ -30,6 +30,7 @@ func ordersApply(s *settings) *cobra.Command {
 	request := c.Flags().String("request-id", "", "name of this request; default: a new name for each call")
 	from := c.Flags().String("from", "", "only from this state")
 	values := c.Flags().StringToString("value", nil, "NAME=VALUE for a guard of the event; whole numbers, true and false are passed with their type")
+	own := ownFlags(c)
 	queue := c.Flags().Bool("queue", false, "send it to the requests' queue and print the message's id")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := given(c.Flags(), "request-id", "from"); err != nil {
@@ -67,6 +68,11 @@ func ordersApply(s *settings) *cobra.Command {
 			r.Values[name] = guardValue(text)
 		}
 
+		var err error
+		if r.Own, err = own(); err != nil {
+			return err
+		}
+
 		// Without a name, a call that is repeated after a lost answer would be a second request.
 		if r.TransitionID == 0 && r.RequestID == "" {
 			r.RequestID = transitions.RequestID("cli-" + newRequestID())
@@ -77,6 +83,11 @@ func ordersApply(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
+			// Before the queue: its workers would give up on the message.
+			if err := r.Own.Validate(b.Orders.Mapping()); err != nil {
+				return err
+			}
+
 			if err := checkSkipped(c.Context(), b, r.OrderID, r.Event, r.MadeBy); err != nil {
 				return err
 			}

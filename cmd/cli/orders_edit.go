@@ -13,7 +13,7 @@ import (
 	"ratchet/transitions"
 )
 
-const editHelp = `Edits lines, addresses and notes of an order that is not paid yet. Each edit is one
+const editHelp = `Edits lines, addresses, notes and own attributes of an order that is not paid yet. Each edit is one
 conditional write and changes the total by the price of the lines.
 
 A repeat with the same --event-id makes no second edit as long as the order remembers the
@@ -24,12 +24,13 @@ The order keeps who made its newest edit, and why (--reason, --reason-text).`
 
 // ordersEdit returns the commands that change an order's content.
 func ordersEdit(s *settings) *cobra.Command {
-	c := group("edit", "Change lines, addresses and notes of an order before it is paid",
+	c := group("edit", "Change lines, addresses, notes and own attributes of an order before it is paid",
 		editCommand(s, "add-item ORDER SKU:QUANTITY:PRICE...", "Add lines; the price is that of one piece, in minor units; at most 97 different SKUs", cobra.MinimumNArgs(2), addItems),
 		editCommand(s, "change-item ORDER SKU:QUANTITY:PRICE", "Change quantity and price of the first line with the SKU", cobra.ExactArgs(2), changeItem),
 		editCommand(s, "remove-item ORDER SKU", "Remove every line with the SKU", cobra.ExactArgs(2), removeItem),
 		editCommand(s, "set-address ORDER shipping|billing FIELD=TEXT...", "Replace an address; a single - reads it as a JSON object from standard input", cobra.MinimumNArgs(3), setAddress),
-		editCommand(s, "add-note ORDER TEXT", "Add a note; - reads it from standard input", cobra.ExactArgs(2), addNote))
+		editCommand(s, "add-note ORDER TEXT", "Add a note; - reads it from standard input", cobra.ExactArgs(2), addNote),
+		ordersEditOwn(s))
 	c.Long = editHelp
 
 	return c

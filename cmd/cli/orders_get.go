@@ -134,6 +134,7 @@ func printOrder(out io.Writer, o *transitions.Order) {
 	printTexts(w, "shipping", o.Shipping)
 	printTexts(w, "billing", o.Billing)
 	printTexts(w, "metadata", o.Metadata)
+	printOwn(w, o.Own)
 
 	for _, item := range o.Items {
 		shipped := ""

@@ -20,6 +20,8 @@ type newOrderFlags struct {
 	reference                   string
 	shipping, billing, metadata []string
 
+	own []string
+
 	cause func() transitions.Cause
 }
 
@@ -34,16 +36,18 @@ func (f *newOrderFlags) addTo(c *cobra.Command) {
 	flags.StringArrayVar(&f.shipping, "shipping", nil, "FIELD=TEXT of the shipping address; repeat for more")
 	flags.StringArrayVar(&f.billing, "billing", nil, "FIELD=TEXT of the billing address; repeat for more")
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "NAME=TEXT for your own systems; repeat for more")
+	flags.StringArrayVar(&f.own, "set", nil, setFlag)
 }
 
 // order returns the order of the flags without its total, which needs the definition.
 func (f *newOrderFlags) order(id string) (transitions.NewOrder, error) {
 	order := transitions.NewOrder{ID: transitions.OrderID(id), Customer: f.customer, Reference: f.reference, Cause: f.cause()}
 
-	var faults [3]error
+	var faults [4]error
 	order.Shipping, faults[0] = parseTexts("shipping", f.shipping)
 	order.Billing, faults[1] = parseTexts("billing", f.billing)
 	order.Metadata, faults[2] = parseTexts("metadata", f.metadata)
+	order.Own, faults[3] = parseOwn(f.own)
 
 	// The first fault is enough: the flags are corrected one by one.
 	if err := cmp.Or(faults[:]...); err != nil {

@@ -31,6 +31,7 @@ type body struct {
 	RequestID    transitions.RequestID     `json:"requestId"`
 	IfMatch      *transitions.TransitionID `json:"ifMatch"`
 	Values       map[string]jsontext.Value `json:"values"`
+	Own          transitions.OwnChange     `json:"own"`
 	Cause        transitions.Cause         `json:"cause"`
 }
 
@@ -63,6 +64,7 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		TransitionID: in.TransitionID,
 		RequestID:    in.RequestID,
 		IfMatch:      in.IfMatch,
+		Own:          in.Own,
 		Cause:        in.Cause,
 	}
 	if len(in.Values) > 0 {
@@ -145,7 +147,15 @@ func claimedActor(name string) string {
 func malformed(err error) error {
 	var semantic *json.SemanticError
 	var syntax *jsontext.SyntacticError
+	// What is wrong with an own attribute, and where: its text quotes names and no values.
+	var own interface {
+		error
+		Pointer() string
+	}
+
 	switch {
+	case errors.As(err, &semantic) && errors.As(err, &own):
+		return fmt.Errorf("%w: %s%w", ErrMalformed, semantic.JSONPointer, own)
 	// Only offsets and JSON pointers, because the library's texts may quote the body.
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
 		return fmt.Errorf("%w: unknown member at byte %d", ErrMalformed, semantic.ByteOffset)

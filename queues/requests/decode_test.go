@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/queues"
 	"ratchet/queues/requests"
 	"ratchet/transitions"
@@ -25,6 +27,11 @@ func TestDecodeReadsOneRequest(t *testing.T) {
 	}{
 		{"everything", queues.Message{ID: "m", Body: ` {"orderId":"o-1","event":"ship","from":"PAID","transitionId":7,"requestId":"r 1","values":{"a":"x","n":9007199254740993,"t":true}} `},
 			transitions.Request{OrderID: "o-1", Event: "ship", From: "PAID", TransitionID: 7, RequestID: "r 1", Values: map[string]any{"a": "x", "n": int64(9007199254740993), "t": true}}},
+		{"own attributes", queues.Message{ID: "m", Body: `{"orderId":"o-1","event":"ship","own":{"set":{"a":{"N":"3"}},"remove":["b"],"if":{"equals":{"c":{"S":""}},"exists":["d"],"missing":["e"]}}}`},
+			transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "m", Own: transitions.OwnChange{
+				Set: transitions.Attributes{"a": &types.AttributeValueMemberN{Value: "3"}}, Remove: []string{"b"},
+				If: transitions.OwnGuards{Equals: transitions.Attributes{"c": &types.AttributeValueMemberS{}}, Exists: []string{"d"}, Missing: []string{"e"}},
+			}}},
 		{"the message is the request", queues.Message{ID: "m", Body: `{"orderId":"o-1","event":"ship"}`}, transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "m"}},
 		{"the deduplication id is the request's", queues.Message{ID: "m", DeduplicationID: "d", Body: `{"orderId":"o-1","event":"ship","ifMatch":7}`},
 			transitions.Request{OrderID: "o-1", Event: "ship", RequestID: "d", IfMatch: &seven}},
@@ -91,6 +98,8 @@ func TestDecodeNamesWhatIsMalformed(t *testing.T) {
 		`{"orderId":"o-1","event":"ship","values":{"secret":{}}}`:                 "whole numbers",
 		`{"orderId":"a\nb","event":"ship"}`:                                       "orderId",
 		`{"orderId":"o-1","event":"ship","requestId":"payment/paid"}`:             "requestId: must not be one of those that executions use",
+		`{"orderId":"o-1","event":"ship","own":{"set":{"a":{"N":3}}}}`:            "/own/set/a/N: has another form than N",
+		`{"orderId":"o-1","event":"ship","own":{"more":1}}`:                       "unknown member at byte",
 		`{"orderId":"o-1"}`:                                                       "event is empty",
 		`{"orderId":"o-1","event":"ship","transitionId":1,"ifMatch":1}`:           "ifMatch",
 		`{"orderId":"o-1","event":"ship","requestId":"` + "\u00e4" + `"}`:         "requestId",
