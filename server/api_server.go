@@ -148,6 +148,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Status:      b.Status,
 		Around:      b.Around(),
 		DueBefore:   b.DueBefore,
+		Unread:      func() time.Duration { return b.unread.age(time.Now()) },
 		Executions:  b.Executions,
 		Processes:   b.Processes,
 		Machine:     b.flow.machine,

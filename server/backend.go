@@ -100,6 +100,7 @@ type Backend struct {
 	health    health
 	own       ownListeners
 	presence  presence
+	unread    unreadStream
 	flow      *flow
 	processor payments.Processor
 	carrier   shipping.Carrier // nil if there is none
