@@ -47,6 +47,10 @@ func (s *service) editRoutes(h huma.API) {
 	register(s, h, edit("remove-item", http.MethodDelete, "items/{sku}", "Remove every line of a SKU", false, "sku"), s.removeItem)
 	register(s, h, edit("set-address", http.MethodPut, "addresses/{kind}", "Replace an address", true, "kind"), s.setAddress)
 	register(s, h, edit("add-note", http.MethodPost, "notes", "Add a note", true), s.addNote)
+
+	own := edit("set-own", http.MethodPost, "own", "Set and remove own attributes", true)
+	own.description = "They change in one write, if all conditions on them hold. " + own.description
+	register(s, h, own, s.setOwn)
 }
 
 type addItemsInput struct {

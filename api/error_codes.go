@@ -137,6 +137,7 @@ var errorCodes = []ErrorCode{
 	{503, "outcome_unknown", "The write was sent without an answer. Send the same request again: its verdict says what happened."},
 	{503, "journal_behind", "The reader of the stream is behind: `ratchet streams status`. Send the same request again later."},
 	{409, "contended", "Others change the same thing at the same time. Send the same request again."},
+	{503, "lists_not_ready", "A worker is building the lists of orders, as `ratchet doctor` says. Ask again later, or without since, until and by."},
 	{503, "contended", "Other requests have changed the same thing meanwhile. Send the same request again."},
 	{503, "unresolved", "The processor has not reported the outcome. Send the same request again, or wait for its callback."},
 	{503, "carrier_unavailable", "The carrier does not answer, and may have booked. Send the same request again: it books once."},

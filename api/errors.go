@@ -47,6 +47,7 @@ type domainError struct {
 // counts: an error that wraps another one belongs before it.
 var domainErrors = []domainError{
 	// Orders.
+	{inspect.ErrListsNotReady, http.StatusServiceUnavailable, "lists_not_ready", "The lists of orders are being built. Ask again later, or without a time."},
 	{inspect.ErrFilter, http.StatusUnprocessableEntity, "filter_unsupported", ""},
 	{transitions.ErrInvalidRequest, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{transitions.ErrOrderFull, http.StatusConflict, "order_full", ""},
@@ -177,6 +178,10 @@ func (d domainError) problem(err error, members map[string]bool) *problem {
 		if _, rule, found := strings.Cut(p.Detail, d.err.Error()+": "); found {
 			p.Detail = rule
 			p.addFieldOf(rule, members)
+		}
+
+		if f := ownFault(nil); errors.As(err, &f) && members["own"] {
+			p.withOwn(f)
 		}
 	}
 

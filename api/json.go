@@ -139,7 +139,12 @@ var strictJSON = huma.Format{
 		// The text of this error quotes the body.
 		var semantic *json.SemanticError
 		if errors.As(err, &semantic) {
-			return &unfitError{pointer: semantic.JSONPointer}
+			unfit := &unfitError{pointer: semantic.JSONPointer}
+			if f := ownFault(nil); errors.As(err, &f) {
+				unfit.pointer += jsontext.Pointer(f.Pointer())
+			}
+
+			return unfit
 		}
 
 		return err

@@ -24,6 +24,7 @@ type order struct {
 	ShippingAddress   map[string]string `json:"shippingAddress,omitempty" personal:"text"`
 	BillingAddress    map[string]string `json:"billingAddress,omitempty" personal:"text"`
 	Notes             []noted           `json:"notes,omitempty"`
+	Own               ownShown          `json:"own,omitempty" personal:"text"`
 	Cause             *cause            `json:"cause,omitempty" doc:"Why the newest transition was made."`
 	EditCause         *cause            `json:"editCause,omitempty" doc:"Why the content was edited last."`
 	CreatedAt         time.Time         `json:"createdAt,omitzero" doc:"Absent if another program has placed the order without it."`
@@ -79,6 +80,7 @@ func (t tenant) showOrder(o *transitions.Order) order {
 		BillingAddress:    o.Billing,
 		CreatedAt:         o.CreatedAt,
 		UpdatedAt:         o.UpdatedAt,
+		Own:               ownShown(o.Own),
 		Unreadable:        o.Unreadable,
 	}
 	// An order with an empty list shows the list. Without lines the member is absent.

@@ -81,7 +81,7 @@ func (s *service) orderRoutes(h huma.API) {
 		summary: "List orders, page by page",
 		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state or with a customer or a reference, at which they were placed. Otherwise the table is scanned " +
 			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one. since and until are a range of the lists' keys: " +
-			"without lists, or with the time of another list, they are refused with filter_unsupported.",
+			"without lists, or with the time of another list, they are refused with filter_unsupported, and with lists_not_ready while the lists are being built.",
 	}, s.listOrders)
 
 	// The registration has made the schemas that these two change.
@@ -137,6 +137,7 @@ type newOrder struct {
 	ShippingAddress addressFields   `json:"shippingAddress,omitempty"`
 	BillingAddress  addressFields   `json:"billingAddress,omitempty"`
 	Metadata        metadataMembers `json:"metadata,omitempty"`
+	Own             ownValues       `json:"own,omitempty"`
 	Cause           *newCause       `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	// Execution is a word and not a boolean, so that other values can be added.
 	Execution string `json:"execution,omitempty" enum:"start,none" doc:"Whether to start the order's execution. Default start."`
@@ -197,7 +198,7 @@ func (s *service) createAndStart(ctx context.Context, c caller, id string, n new
 
 	placed.Shipping, placed.Billing = transitions.Address(n.ShippingAddress), transitions.Address(n.BillingAddress)
 	placed.Cause = c.cause(ctx, n.Cause)
-	placed.Metadata = transitions.Metadata(n.Metadata)
+	placed.Metadata, placed.Own = transitions.Metadata(n.Metadata), transitions.Attributes(n.Own)
 	if n.Total != nil {
 		placed.Total = transitions.Money(*n.Total)
 	}

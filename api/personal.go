@@ -93,6 +93,8 @@ func (c caller) maskMember(field reflect.Value, rule string) {
 		if len(old) > 0 {
 			field.Set(reflect.ValueOf(map[string]string{masked: masked}))
 		}
+	case ownShown:
+		field.Set(reflect.ValueOf(maskedOwn()))
 	case json.RawMessage:
 		if len(old) > 0 {
 			field.SetBytes([]byte(`"` + masked + `"`))

@@ -113,6 +113,7 @@ type newTransition struct {
 	From         string      `json:"from,omitempty" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" doc:"Apply the event only from this state."`
 	TransitionID int64       `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id of the transition. Default: the order's next."`
 	Values       guardValues `json:"values,omitempty"`
+	Own          *newOwn     `json:"own,omitempty" doc:"Changes own attributes in the same write. It is a part of the request's content."`
 	Cause        *newCause   `json:"cause,omitempty" doc:"Why. It is no part of the request's content: a repeat may have another one."`
 	// RefuseSkipped is no part of the content: a repeat may have another value.
 	RefuseSkipped bool `json:"refuseSkipped,omitempty" doc:"Refuse the event with effects_due if it would skip an effect that is due. It costs several reads."`
@@ -162,6 +163,7 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 		TransitionID: transitions.TransitionID(in.Body.TransitionID),
 		RequestID:    transitions.RequestID(in.Key),
 		Values:       in.Body.Values,
+		Own:          in.Body.Own.change(),
 		Cause:        c.cause(ctx, in.Body.Cause),
 	}
 	if seen, conditional := in.Seen(); conditional {
@@ -397,7 +399,7 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		Options:      []option{},
 		Editable:     e.Editable,
 		OtherVersion: e.OtherVersion,
-		Note:         e.Note,
+		Note:         c.tenant.ownWords(e.Note),
 	}
 	for _, st := range e.Steps {
 		out.Steps = append(out.Steps, step{

@@ -57,6 +57,7 @@ type definition struct {
 	Transitions []struct {
 		Event, To string
 		From, If  []string
+		After     struct{ Text string }
 	}
 	Machine *machine
 	Check   *struct {
@@ -69,7 +70,7 @@ func (d definition) moves() (all []diagram.Move) {
 	for _, s := range d.States {
 		for _, t := range d.Transitions {
 			if slices.Contains(t.From, s.State) {
-				all = append(all, diagram.Move{From: s.State, Event: t.Event, To: t.To, Guards: t.If})
+				all = append(all, diagram.Move{From: s.State, Event: t.Event, To: t.To, Guards: t.If, After: t.After.Text})
 			}
 		}
 	}

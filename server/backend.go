@@ -37,6 +37,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/timers"
 )
 
 // Backend has the SDK clients for the place where the data is, and the parts that use them. [Connect]
@@ -77,6 +78,8 @@ type Backend struct {
 	// Endpoints are the receivers of notifications. Deliveries sends the notifications to them.
 	Endpoints  *notify.Endpoints
 	Deliveries *notify.Deliveries
+	// Timers makes the transitions that time makes.
+	Timers *timers.Timers
 	// Lists are the lists of orders, nil without [Config.OrderLists].
 	Lists *lists.Lists
 	// Refusals has the refused requests of orders.
@@ -143,6 +146,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		b.assembleRefusals,
 		func() error { return b.assembleOrders(events) },
 		b.assembleLists,
+		b.assembleTimers,
 		b.assembleExecutions,
 		b.assembleOnce,
 		b.assembleActions,
@@ -248,7 +252,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		RefundReturns: b.Config.RefundReturns,
 		Parcels:       b.Reports,
 
-		Events: reactions.Events{Reacting: b.Tracing.Reacting, Reacted: events.Reacted},
+		Events: reactions.Events{Reacting: b.Tracing.Reacting, Reacted: events.Reacted, MovedByOther: b.Telemetry.MovedByOther},
 		Log:    b.log,
 	}
 

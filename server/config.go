@@ -107,6 +107,11 @@ type Config struct {
 	// parcels comes back, they refund the parcel's lines. Without it a person must do both. It applies to
 	// orders that are returned while it is set.
 	RefundReturns bool `koanf:"refund-returns"`
+	// ExpireUnpaid is how long an order of the built-in shop may be PENDING before it expires, and ReturnWindow
+	// how long after its delivery it is closed, see [workflow.Terms]: whole seconds, at least 1 min, at most 366 days. 0:
+	// never. Other definitions say so themselves.
+	ExpireUnpaid time.Duration `koanf:"expire-unpaid"`
+	ReturnWindow time.Duration `koanf:"return-window"`
 	// DeclinePercent is the share of payments that the sandbox bank declines, in percent,
 	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
 	DeclinePercent int `koanf:"decline-percent"`
@@ -216,6 +221,16 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// isTerm reports whether a delay is one of the built-in shop's timed transitions.
+func isTerm(d time.Duration) bool {
+	return d >= time.Minute && d <= 366*24*time.Hour && d%time.Second == 0
+}
+
+// hasBuiltInDefinition reports whether the orders are those of the built-in shop.
+func (c Config) hasBuiltInDefinition() bool {
+	return c.OrderDefinition == "" && (c.Parts.Workflow == nil || c.Parts.Workflow.Definition == nil)
+}
+
 var prefixRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{0,40}$`) })
 
 // Validate returns an error with every field that breaks a rule, its value and the rule. Call it on a
@@ -237,6 +252,14 @@ func (c Config) Validate() error {
 
 	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)
 	require(c.CallsPerSecond >= 0 && c.CallsPerSecond <= 10_000, "calls-per-second %d: 1 to 10000", c.CallsPerSecond)
+	for _, term := range []struct {
+		setting string
+		delay   time.Duration
+	}{{"expire-unpaid", c.ExpireUnpaid}, {"return-window", c.ReturnWindow}} {
+		require(term.delay == 0 || isTerm(term.delay), "%s %s: whole seconds from 1m to 366 days, or 0", term.setting, term.delay)
+		require(term.delay == 0 || c.hasBuiltInDefinition(), "%s: only the built-in definition of orders; another one says after", term.setting)
+	}
+
 	require(c.FreshFor >= time.Millisecond, "fresh-for %s: at least 1ms", c.FreshFor)
 	require(c.DeclinePercent >= 0 && c.DeclinePercent <= 100, "decline-percent %d: 0 to 100", c.DeclinePercent)
 	require(c.TimeoutPercent >= 0 && c.TimeoutPercent <= 100, "timeout-percent %d: 0 to 100", c.TimeoutPercent)

@@ -30,6 +30,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/timers"
 )
 
 // Tables are the names of the tables. `ratchet init --json` prints the struct, so the field
@@ -51,6 +52,8 @@ type Tables struct {
 	Processes, Audit string
 	// Refusals holds the refused requests of orders.
 	Refusals string
+	// OrdersDue holds the rows of orders that time moves.
+	OrdersDue string
 	// OrderLists holds lists of orders. The table exists only if [Config.OrderLists] is set.
 	OrderLists string
 }
@@ -60,7 +63,7 @@ func tablesFor(cfg Config) Tables {
 	prefix := cfg.Prefix
 
 	return Tables{
-		Orders:      cmp.Or(cfg.OrdersTable.Name, prefix+"orders"),
+		Orders:      cmp.Or(cfg.OrdersTable.Name, prefix+ordersTable),
 		Events:      prefix + "order-events",
 		Requests:    prefix + "order-requests",
 		Once:        prefix + "once",
@@ -91,6 +94,7 @@ func tablesFor(cfg Config) Tables {
 		Processes:  prefix + "processes",
 		Audit:      prefix + "audit",
 		Refusals:   prefix + "refusals",
+		OrdersDue:  prefix + "orders-due",
 		OrderLists: prefix + "order-lists",
 	}
 }
@@ -110,6 +114,8 @@ type tableSpec struct {
 	expiryAttribute string
 	// given: the table is another program's, which creates it.
 	given bool
+	// sandbox: only the sandbox bank and carrier need the table.
+	sandbox bool
 }
 
 func (t Tables) payments() payments.Tables {
@@ -128,8 +134,8 @@ func (t Tables) all() []tableSpec {
 		{input: actions.TableInput(t.Actions), expiryAttribute: actions.ExpiryAttribute},
 		{input: leases.TableInput(t.Leases)},
 		{input: deadletters.TableInput(t.DeadLetters), expiryAttribute: store.Expiry},
-		{input: banksandbox.Table(t.SandboxCharges)},
-		{input: carriersandbox.Table(t.SandboxShipments), expiryAttribute: carriersandbox.ExpiryAttribute},
+		{input: banksandbox.Table(t.SandboxCharges), sandbox: true},
+		{input: carriersandbox.Table(t.SandboxShipments), expiryAttribute: carriersandbox.ExpiryAttribute, sandbox: true},
 		{input: reports.Table(t.CarrierReports), expiryAttribute: reports.ExpiryAttribute},
 		{input: auth.TableInput(t.APIKeys)},
 		{input: notify.DeliveryTableInput(t.Deliveries), expiryAttribute: notify.DeliveryExpiryAttribute},
@@ -137,6 +143,7 @@ func (t Tables) all() []tableSpec {
 		{input: audit.TableInput(t.Audit), expiryAttribute: audit.ExpiryAttribute},
 		{input: processes.TableInput(t.Processes), expiryAttribute: processes.ExpiryAttribute},
 		{input: refusals.TableInput(t.Refusals), expiryAttribute: refusals.ExpiryAttribute},
+		{input: timers.TableInput(t.OrdersDue)},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
 		specs = append(specs, tableSpec{input: input})

@@ -99,6 +99,7 @@ func (b *Backend) startSweeps(ctx context.Context, group *errgroup.Group) {
 	}
 
 	group.Go(func() error { return b.rebuildLists(ctx) })
+	group.Go(func() error { return b.beginTimers(ctx) })
 	group.Go(func() error { return b.surveyStuck(ctx) })
 }
 

@@ -40,6 +40,9 @@ type Config struct {
 	RequestsTable string
 	// Journal says what writes the JournalTable. Default: JournalByStream.
 	Journal JournalMode
+	// JournalOwn: a row of the journal also has the own attributes that its transition has set and removed. An
+	// erasure removes them. Rows that were written before stay as they are.
+	JournalOwn bool
 	// Definition has the states and events of the orders. Default: workflow.Order().
 	Definition *workflow.Definition
 	// Versions are other versions of the definition. Their orders may be moved as if

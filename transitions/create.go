@@ -36,6 +36,9 @@ type NewOrder struct {
 	Billing  Address `json:"billingAddress,omitempty"`
 	// Metadata is part of the content and never changes.
 	Metadata Metadata `json:"metadata,omitempty"`
+	// Own are attributes of the caller's own, with the bounds of [OwnChange]. They are part of the content, and may
+	// be changed later.
+	Own Attributes `json:"own,omitempty"`
 	// PlacedBy names who places the order, like an execution. It is stored with the order and
 	// is no part of its content: UTF-8, at most 512 bytes. It may be empty.
 	PlacedBy string `json:"-"`
@@ -183,6 +186,10 @@ func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transa
 		return Result{}, err
 	}
 
+	if f := (OwnChange{Set: n.Own}).fault(o.cfg.Mapping); f != nil {
+		return Result{}, n.ownFault(f)
+	}
+
 	// Every attempt begins the same life.
 	if n.Incarnation == "" {
 		var err error
@@ -272,7 +279,7 @@ func (o *Orders) place(p *placing, s *sight) decision {
 
 	if o.cfg.Journal == JournalTransactional {
 		placed, _ := order.slot(placeID) // stored times have milliseconds, t.At had nanoseconds
-		o.addRow(w.parts, journalRow(order.life(), placed, nil, o.def.Version()))
+		o.addRow(w.parts, o.journalRow(order, placed, nil))
 	}
 
 	for _, add := range p.with {
@@ -310,6 +317,10 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 	}
 
 	n.settings(item)
+
+	for name, v := range n.Own {
+		item[o.cfg.Mapping.ownImage(name)] = v
+	}
 	t.setCause(item, n.ID)
 
 	return item

@@ -44,6 +44,7 @@ const (
 	editRemoveItem editKind = "remove_item"
 	editSetAddress editKind = "set_address"
 	editAddNote    editKind = "add_note"
+	editSetOwn     editKind = "set_own"
 )
 
 // Editable returns the states in which an order's content may be edited, as the definition says.
@@ -97,6 +98,12 @@ func (o *Orders) SetAddress(ctx context.Context, e Edit, kind string, address Ad
 func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (Result, error) {
 	note.At = o.clock.Now()
 	return o.edit(ctx, e, editAddNote, &addNote{note})
+}
+
+// SetOwn sets and removes attributes of the caller's own. It is WrongState if one of the conditions does not hold.
+// One write, no read.
+func (o *Orders) SetOwn(ctx context.Context, e Edit, c OwnChange) (Result, error) {
+	return o.edit(ctx, e, editSetOwn, &setOwn{c, o.cfg.Mapping})
 }
 
 // change is an edit of one kind: its rules, its digest and its part of the write.

@@ -1,9 +1,11 @@
 package transitions
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -67,6 +69,7 @@ func (o *Orders) EraseIn(order *Order) (func(*txn.Transaction), error) {
 	for _, name := range personal {
 		update.RemoveAttribute(name)
 	}
+	o.cfg.Mapping.eraseOwn(update, order)
 
 	part := o.cfg.Mapping.part(types.TransactWriteItem{Update: update.Part()})
 
@@ -99,11 +102,16 @@ func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, e
 
 		kept := row.Cause.WithoutPerson()
 		// The row has nothing personal, or an earlier call has erased it: no write is needed.
-		if row.Cause == kept {
+		if row.Cause == kept && row.Own.IsZero() && !guessable(row.own) {
 			continue
 		}
 
-		if err := o.replaceCause(ctx, order.ID, row, kept); err != nil {
+		// The row of the request comes first: the row of the journal tells that there may be one.
+		if err := o.eraseRequest(ctx, order.life(), row); err != nil {
+			return changed, err
+		}
+
+		if err := o.eraseRow(ctx, order.ID, row, kept); err != nil {
 			return changed, err
 		}
 		changed++
@@ -116,11 +124,17 @@ func (o *Orders) eraseHistory(ctx context.Context, order *Order) (changed int, e
 	return changed, nil
 }
 
-// replaceCause replaces the cause of a row that exists. Its code stays in an attribute of its own.
-func (o *Orders) replaceCause(ctx context.Context, id OrderID, row Row, c Cause) error {
+// eraseRow replaces the cause of a row that exists, and removes own attributes. The cause's code stays in an
+// attribute of its own.
+func (o *Orders) eraseRow(ctx context.Context, id OrderID, row Row, c Cause) error {
 	update := dynamo.NewUpdate(o.cfg.JournalTable, rowKey(id, row.life, row.ID)).
 		IfPresent("orderId").
-		SetValue(rowDetails, dynamo.S(c.details(id)))
+		SetValue(rowDetails, dynamo.S(c.details(id))).
+		RemoveAttribute(rowSet).
+		RemoveAttribute(rowRemoved)
+	if guessable(row.own) {
+		update.SetValue(rowOwnDigest, erasedOwn.value())
+	}
 
 	input := update.Input()
 
@@ -136,6 +150,68 @@ func (o *Orders) replaceCause(ctx context.Context, id OrderID, row Row, c Cause)
 	return err
 }
 
+// eraseRequest replaces the digest of own attributes in the row of the request that made the transition, if there
+// is one. It has the life in which the transition has left the ring.
+func (o *Orders) eraseRequest(ctx context.Context, l life, row Row) error {
+	if !guessable(row.own) || !row.Named() || !o.keepsRequests() {
+		return nil
+	}
+
+	for _, s := range l.spans() {
+		key := image{"orderId": dynamo.S(string(l.id)), "req": requestKey(s.incarnation, row.request).value()}
+		input := dynamo.NewUpdate(o.cfg.RequestsTable, key).
+			IfPresent("orderId").
+			SetValue(rowOwnDigest, erasedOwn.value()).
+			Input()
+
+		_, err := o.beside(ctx, func() error {
+			_, err := o.cfg.DynamoDB.UpdateItem(ctx, input)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// erasedOwn stands for the digest of own attributes in what was erased: from the digest, a value could be guessed.
+// A repeat of the request is found by all else that it has.
+var erasedOwn = digest(bytes.Repeat([]byte{0xff}, len(digest{})))
+
+// guessable reports whether an own value could be guessed from the digest.
+func guessable(own digest) bool { return own != digest{} && own != erasedOwn }
+
+// kept reports whether an erasure leaves the attribute of the caller's own.
+func (m Mapping) kept(name string) bool { return slices.Contains(m.Keep, name) }
+
+// eraseOwn removes the order's own attributes, and their digests in its ring.
+func (m Mapping) eraseOwn(update *dynamo.Update, order *Order) {
+	var remove OwnChange
+	for _, name := range slices.Sorted(maps.Keys(order.Own)) {
+		if !m.kept(name) {
+			remove.Remove = append(remove.Remove, name)
+		}
+	}
+
+	c := remove.clauses(m)
+	for placeholder, name := range c.names {
+		update.Alias(placeholder, name)
+	}
+
+	for _, path := range c.remove {
+		update.Remove(path)
+	}
+
+	for k, t := range order.ring {
+		if guessable(t.own) {
+			t.own = erasedOwn
+			update.Set("#recent.#" + ringNames.slot[k] + " = " + update.Value(t.slot()))
+		}
+	}
+}
+
 // WithoutPerson returns an image of an order, as a stream record has it, without everything that
 // EraseIn removes.
 func (m Mapping) WithoutPerson(item map[string]types.AttributeValue) map[string]types.AttributeValue {
@@ -148,10 +224,33 @@ func (m Mapping) WithoutPerson(item map[string]types.AttributeValue) map[string]
 		delete(kept, m.attribute(field))
 	}
 
+	for name := range kept {
+		if m.isOwn(name) && !m.kept(name) {
+			delete(kept, name)
+		}
+	}
+
+	if ring, ok := kept[m.attribute(recentAttribute)].(*types.AttributeValueMemberM); ok {
+		kept[m.attribute(recentAttribute)] = dynamo.M(ringWithoutOwn(ring.Value))
+	}
+
 	// EraseIn empties this map and does not remove it.
 	if edits := m.attribute(processedEvents); kept[edits] != nil {
 		kept[edits] = dynamo.M(image{})
 	}
 
 	return kept
+}
+
+// ringWithoutOwn returns the members of a ring without digests of own attributes.
+func ringWithoutOwn(recent image) image {
+	without := maps.Clone(recent)
+	for _, name := range ringNames.slot {
+		if t, err := parseSlot(dynamo.Text(recent, name)); err == nil && guessable(t.own) {
+			t.own = erasedOwn
+			without[name] = t.slot()
+		}
+	}
+
+	return without
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,7 +24,8 @@ import (
 // rows for the ids until then; its first row is marked as adopted.
 
 // Record writes the change's transition into the journal. If the row exists already, it
-// stays as it is and Record returns nil; only a row with the event [Lost] is replaced. Record
+// stays as it is and Record returns nil; only a row with the event [Lost] is replaced. Rows that are
+// recorded at the same time share a call if DynamoDB has the method BatchExecuteStatement. Record
 // fails with [ErrJournalAhead] if the row is of another transition, and without a journal table.
 func (o *Orders) Record(ctx context.Context, c Change) error {
 	if o.cfg.JournalTable == "" {
@@ -31,7 +33,15 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	}
 	t := c.Transition
 
-	row := journalRow(c.New.life(), t, c.Old, c.New.DefinitionVersion)
+	row := o.journalRow(c.New, t, c.Old)
+
+	done, end := o.journalBatches.write(ctx, row)
+	defer end()
+
+	if done {
+		return nil
+	}
+
 	written, refused, err := dynamo.UntilDecided(ctx, o.cfg.Attempts, func() error {
 		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName:                           &o.cfg.JournalTable,
@@ -72,25 +82,61 @@ func sameTransition(a, b image) bool {
 // absentOrLost is the condition that there is no row, or that the row stands for lost rows.
 var absentOrLost = "attribute_not_exists(orderId) OR attribute_exists(#lost)"
 
-// journalRow returns the row of a transition. old is the order before it, nil for placing.
-func journalRow(l life, t Transition, old *Order, version int) image {
+// journalRow returns the row of a transition. after is the order as the transition left it, old the order before
+// it, nil for placing.
+func (o *Orders) journalRow(after *Order, t Transition, old *Order) image {
 	var previous TransitionID
+	var before Attributes
 	if old != nil {
-		previous = old.TransitionID
+		previous, before = old.TransitionID, old.Own
 	}
 
+	l := after.life()
 	row := transitionRow(l, t)
 	if lives := l.value(); lives != nil {
 		row[livesAttribute] = lives
 	}
 	row["previousId"] = dynamo.N(int64(previous))
-	row["definitionVersion"] = dynamo.N(int64(version))
+	row["definitionVersion"] = dynamo.N(int64(after.DefinitionVersion))
+
+	if o.cfg.JournalOwn {
+		difference(before, after.Own).addTo(row)
+	}
 	// Without a ring, another program has made the earlier transitions.
 	if previous > 0 && old.ring == ([ringSize]Transition{}) {
 		row["adopted"] = dynamo.Bool(true)
 	}
 
 	return row
+}
+
+// rowOwnDigest is the digest of the changes of own attributes in a row of the journal or of the requests. rowSet and
+// rowRemoved are the changes themselves, in a row of the journal (see [Config].JournalOwn).
+const (
+	rowOwnDigest = "ownHash"
+	rowSet       = "ownSet"
+	rowRemoved   = "ownRemoved"
+)
+
+// addTo adds the changes of own attributes to a row.
+func (c OwnChange) addTo(row image) {
+	if len(c.Set) > 0 {
+		row[rowSet] = dynamo.M(c.Set)
+	}
+
+	if len(c.Remove) > 0 {
+		row[rowRemoved] = dynamo.SS(c.Remove...)
+	}
+}
+
+// ownChange is the inverse of addTo.
+func (r *reader) ownChange(row image) (c OwnChange) {
+	c.Set = r.members(row, rowSet)
+	if removed, ok := row[rowRemoved].(*types.AttributeValueMemberSS); ok {
+		c.Remove = slices.Sorted(slices.Values(removed.Value))
+	}
+
+	return c
 }
 
 // transitionRow returns a row with everything about the transition that is known, except for the
@@ -110,6 +156,10 @@ func transitionRow(l life, t Transition) image {
 
 	if t.request != (digest{}) {
 		row["req"] = t.request.value()
+	}
+
+	if t.own != (digest{}) {
+		row[rowOwnDigest] = t.own.value()
 	}
 
 	if t.assigned {
@@ -220,6 +270,7 @@ func decodeRow(item image) (Row, error) {
 		Transition:        r.transition(item),
 		PreviousID:        TransitionID(r.number(item, "previousId")),
 		DefinitionVersion: int(r.number(item, "definitionVersion")),
+		Own:               r.ownChange(item),
 		adopted:           item["adopted"] != nil,
 		lost:              item["lost"] != nil,
 	}
@@ -239,6 +290,7 @@ func (r *reader) transition(row image) Transition {
 		To:       workflow.State(r.text(row, "toState")),
 		At:       r.time(row, "at"),
 		request:  r.digest(row, "req"),
+		own:      r.digest(row, rowOwnDigest),
 		assigned: row["assigned"] != nil,
 		narrowed: row["narrowed"] != nil,
 		Cause:    r.cause(row),

@@ -31,6 +31,9 @@ type Mapping struct {
 	Prefix string
 	// Attributes are the names of single fields, such as "orderState": "status".
 	Attributes map[string]string
+	// Keep are attributes of the caller's own that stay when a person is erased from an order, such as the keys of
+	// indexes and the type of the entity. All other own attributes are removed.
+	Keep []string
 }
 
 // idPart stands for the order's id in the patterns of a mapping.
@@ -39,7 +42,7 @@ const idPart = "{id}"
 // fields are the attributes that Ratchet reads and writes, without the key.
 var fields = []string{
 	"orderState", "transitionId", previousStateAttribute, incarnationAttribute, versionAttribute, "createdAt",
-	updatedAtAttribute, enteredAtAttribute, recentAttribute, causeAttribute, editCauseAttribute, "items", "total",
+	updatedAtAttribute, enteredAtAttribute, timersAttribute, recentAttribute, causeAttribute, editCauseAttribute, "items", "total",
 	contentVersionAttribute, addressAttribute(shippingAddress), addressAttribute(billingAddress), "notes",
 	customerAttribute, referenceAttribute, metadataAttribute, "placedBy", "placeHash", processedEvents,
 	"parcels", erasedAtAttribute, livesAttribute, requestsAt, requestsAfter,

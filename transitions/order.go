@@ -49,10 +49,13 @@ type Order struct {
 	// Unreadable names the attributes of the item that have another form than Ratchet writes, sorted. The
 	// order is shown without them. See [Order.Readable].
 	Unreadable []string `json:"unreadable,omitempty"`
+	// Own are the attributes of the item that are the caller's own. They are nil if the order was not read whole.
+	Own Attributes `json:"own,omitempty"`
 	// ErasedAt is when the person was erased from the order, zero if that was not done.
 	ErasedAt time.Time `json:"erasedAt,omitzero"`
 
-	enteredAt time.Time // see EnteredAt; zero without the attribute
+	enteredAt time.Time                    // see EnteredAt; zero without the attribute
+	timers    map[workflow.Event]time.Time // see timersAttribute
 
 	placed  digest
 	earlier []span // the lives that this one continues
@@ -104,11 +107,13 @@ type Transition struct {
 	call     string // the id of the call that made it; empty in the journal
 	assigned bool   // Apply chose the id
 	narrowed bool   // the request named the source state
+	own      digest // of the request's changes of own attributes; zero if it had none
 }
 
 // answers reports whether the transition has the content of the request.
 func (t Transition) answers(r Request) bool {
-	return t.Event == r.Event && t.narrowed == (r.From != "") && (!t.narrowed || t.From == r.From)
+	return t.Event == r.Event && t.narrowed == (r.From != "") && (!t.narrowed || t.From == r.From) &&
+		(t.own == r.Own.digest() || t.own == erasedOwn)
 }
 
 // Assigned reports whether Apply chose the id, and not the caller.
@@ -195,6 +200,7 @@ func decode(item image) (*Order, error) {
 	o.CreatedAt = part(o, "createdAt", (*reader).time)
 	o.UpdatedAt = part(o, updatedAtAttribute, (*reader).time)
 	o.enteredAt = part(o, enteredAtAttribute, (*reader).time)
+	o.timers = part(o, timersAttribute, (*reader).startsOf)
 	o.Customer = part(o, customerAttribute, (*reader).optional)
 	o.Reference = part(o, referenceAttribute, (*reader).optional)
 	o.Metadata = part(o, metadataAttribute, (*reader).texts)
@@ -215,6 +221,7 @@ func decode(item image) (*Order, error) {
 	o.Items = part(o, "items", (*reader).items)
 	// An empty list is still a list: the order was placed under a definition with items.
 	_, o.lined = item["items"].(*types.AttributeValueMemberL)
+	o.Own = own(item)
 	o.readRing()
 	o.EditCause = o.causeOfNewestEdit(part(o, editCauseAttribute, (*reader).optional))
 	slices.Sort(o.Unreadable)

@@ -174,6 +174,13 @@ func (n NewOrder) content() digest {
 		parts = append(parts, line.SKU, fmt.Sprint(line.Quantity), fmt.Sprint(line.Price))
 	}
 
+	// Orders that were placed without own attributes keep their digest. A line has three parts, so no line looks
+	// like these.
+	if len(n.Own) > 0 {
+		attributes := digestOf(n.Own.flat()...)
+		parts = append(parts, "own", string(attributes[:]))
+	}
+
 	return digestOf(parts...)
 }
 
@@ -187,7 +194,8 @@ func textsDigest(texts map[string]string) digest {
 	return digestOf(parts...)
 }
 
-// Content returns the order as it would be placed with its present content.
+// Content returns the order as it would be placed with its present content, without own attributes, some of which
+// may be another program's.
 func (o *Order) Content() NewOrder {
 	return NewOrder{
 		ID:        o.ID,

@@ -30,7 +30,7 @@ func (o *Orders) preview(ctx context.Context, r Request) (Result, error) {
 		r.RequestID = RequestID(rand.Text()) // no request has had it
 	}
 
-	if err := r.Validate(); err != nil {
+	if err := o.validate(r); err != nil {
 		return Result{}, err
 	}
 

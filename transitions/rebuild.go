@@ -15,6 +15,9 @@ type Row struct {
 	Transition
 	PreviousID        TransitionID `json:"previousId"`
 	DefinitionVersion int          `json:"definitionVersion"`
+	// Own are the own attributes that the transition has set and removed, if the row has them: see
+	// [Config].JournalOwn. They are in it whichever program has changed them.
+	Own OwnChange `json:"own,omitzero"`
 
 	life    Incarnation // under which the row is stored
 	adopted bool        // the first row of an order that another program had moved before
@@ -130,6 +133,10 @@ func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 			have := o.ring[i]
 			have.call, want.call = "", "" // the journal holds no call ids
 			have.Cause, want.Cause = have.Cause.brief(), want.Cause.brief()
+			// An erasure ends in the one before it comes to the other.
+			if have.own == erasedOwn || want.own == erasedOwn {
+				have.own, want.own = erasedOwn, erasedOwn
+			}
 
 			id, difference := have.ID, ""
 			switch {

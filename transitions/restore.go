@@ -40,6 +40,7 @@ var lost = []string{
 	"shippingAddress",
 	"billingAddress",
 	"notes",
+	"own attributes",
 	"createdAt",
 	"contentVersion and the memory of edits",
 	"the content's digest, so that placing it again is a Conflict",

@@ -2,6 +2,7 @@ package transitions
 
 import (
 	"cmp"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"strconv"
@@ -20,7 +21,8 @@ const ringSize = 8
 // The ring is the order's attribute "recent", a map with up to four members for each
 // slot k = transitionId mod ringSize:
 //
-//	s<k>  "<id> <event> <to> <epoch ms, base 36> <call>[ <flags>]", a string
+//	s<k>  "<id> <event> <to> <epoch ms, base 36> <call>[ <flags>]", a string. The flags are small letters. Behind
+//	      them, in base 32, is the digest of the changes of own attributes, if the request had any
 //	f<k>  the state that the transition left, copied by the same write; absent for placing
 //	r<k>  the digest of its request id; absent if the caller sent no request id
 //	c<k>  the code of its cause; absent if it has none
@@ -74,8 +76,19 @@ func (t Transition) slot() types.AttributeValue {
 		text = append(text, f.flag)
 	}
 
+	// Capital letters and digits, so that a program of an earlier version sees no flags in them.
+	if t.own != (digest{}) {
+		if len(text) == end {
+			text = append(text, ' ')
+		}
+		text = ownEncoding.AppendEncode(text, t.own[:])
+	}
+
 	return dynamo.S(string(text))
 }
+
+// ownEncoding is how a slot has a digest.
+var ownEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // addTo sets the members of the transition's slot in the attribute recent.
 func (t Transition) addTo(recent image) {
@@ -127,6 +140,13 @@ func parseSlot(text string) (Transition, error) {
 
 	has := func(flag byte) bool { return strings.IndexByte(field[5], flag) >= 0 }
 
+	own, err := ownEncoding.DecodeString(strings.TrimLeft(field[5], "abcdefghijklmnopqrstuvwxyz"))
+	if err != nil || len(own) != 0 && len(own) != len(digest{}) {
+		return Transition{}, errSlot
+	}
+	var changes digest
+	copy(changes[:], own)
+
 	return Transition{
 		ID:       TransitionID(id),
 		Event:    workflow.Event(field[1]),
@@ -135,6 +155,7 @@ func parseSlot(text string) (Transition, error) {
 		call:     field[4],
 		assigned: has(flagAssigned),
 		narrowed: has(flagNarrowed),
+		own:      changes,
 	}, nil
 }
 

@@ -32,7 +32,7 @@ func (o *Orders) inTransaction(w *write, t *step, base *Order) error {
 
 	w.parts = &txn.Transaction{}
 	w.parts.Marker(orderPart, o.cfg.Mapping.part(types.TransactWriteItem{Update: &u}))
-	o.addRow(w.parts, journalRow(base.life(), made, base, o.def.Version()))
+	o.addRow(w.parts, o.journalRow(w.after, made, base))
 
 	return nil
 }
@@ -68,12 +68,13 @@ func (o *Order) after(w *step, version int) *Order {
 	after.item = nil
 	after.PreviousState, after.State, after.TransitionID = o.State, t.To, t.ID
 	after.DefinitionVersion, after.UpdatedAt = version, t.At
-	if t.To != o.State && !w.foreign.entered {
+	if (t.To != o.State || w.restart) && !w.foreign.entered {
 		after.enteredAt = t.At
 	}
 	after.ring[o.TransitionID%ringSize].Cause = o.Cause.brief() // the item has the details of the newest only
 	after.ring[t.ID%ringSize], after.ringed = t, true
 	after.Cause = t.Cause
+	after.Own = w.request.Own.applied(o.Own)
 	after.requestsAfter = max(o.requestsAfter, w.requestsAfter)
 
 	if w.parcel != nil {

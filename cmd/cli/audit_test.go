@@ -30,6 +30,7 @@ var notActs = map[string]string{
 	"deliveries list": reads, "deliveries show": reads,
 	"config show": reads,
 	"demo":        local, "dev": runs, "serve": runs, "worker": runs,
+	"deploy cloudformation": local, "deploy terraform": local,
 	"doctor":         reads,
 	"endpoints list": reads, "endpoints schema": reads, "endpoints show": reads,
 	"engine roll": local, "engine shards": reads, "engine split": local, "engine trim": local,

@@ -49,6 +49,7 @@ var printedCommands = map[string]struct {
 	"ratchet orders explain %s":                               {"orders explain o-1", 0},
 	"ratchet orders get %s":                                   {"orders get o-1", 0},
 	"ratchet orders rebuild-lists":                            {"orders rebuild-lists --order-lists", 0},
+	"ratchet orders rebuild-timers":                           {"orders rebuild-timers --expire-unpaid 1h", 0},
 	"ratchet payments get %s":                                 {"payments get o-1", 4},
 	"ratchet payments refund %s %s --amount ":                 {"payments refund o-1 parcel-1 --amount 100", 4},
 	"ratchet shipments book-again %s --reason TEXT":           {"shipments book-again o-1 --reason TEXT", 0},
@@ -85,7 +86,7 @@ var printedCommands = map[string]struct {
 // must exist.
 var namedCommands = []string{
 	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
-	"ratchet deadletters ", "ratchet deliveries redeliver --since", "ratchet dev", "ratchet endpoints enable",
+	"ratchet deadletters ", "ratchet deliveries redeliver --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions describe", "ratchet executions redrive", "ratchet health", "ratchet health --live",
 	"ratchet health --url %[1]s", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
 	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet reconcile",

@@ -79,6 +79,7 @@ func newCommands(s *settings) *cobra.Command {
 		s.takes(paymentsCommand(s), targetFlags),
 		s.takes(reconcileCommand(s), outputFlags, targetFlags),
 
+		deployCommand(s),
 		s.takes(backupCommand(s), outputFlags, targetFlags),
 		s.takes(restoreCommand(s), outputFlags, settingsFlags, dataFlags),
 		s.takes(compactCommand(s), outputFlags, targetFlags),

@@ -60,6 +60,8 @@ var (
 		f.String("orders-prefix", "", "prefix of the names of the attributes that Ratchet writes into it")
 		f.StringSlice("orders-attributes", nil, "FIELD=NAME of single attributes: orderState=status")
 		f.Bool("order-lists", false, "keep lists of orders by state, by time and by customer in a table of their own")
+		f.Duration("expire-unpaid", 0, "expire orders of the built-in shop that were not paid for so long; 0: never")
+		f.Duration("return-window", 0, "close orders of the built-in shop so long after their delivery; 0: never")
 		f.Bool("refund-returns", false, "give the money of returned orders back and move them to REFUNDED")
 	}}
 	queueFlags = &flagGroup{name: "queue", add: func(f *pflag.FlagSet, _ *settings, _ server.Config) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
@@ -45,7 +46,7 @@ type ending struct {
 	// margin is for how long the reservation must have expired.
 	margin time.Duration
 	// due is the row of the due table that goes in the same transaction; nil for none.
-	due image
+	due *due.Row
 }
 
 func expiry(margin time.Duration) ending {
@@ -78,7 +79,7 @@ func (s *Stock) end(ctx context.Context, order string, e ending, seen *record) e
 		// An attempt of a reservation may arrive late, and make the reservation and its row once more. So the row
 		// goes only together with the reservation as it was seen.
 		if e.due != nil {
-			t.Add(duePart, types.TransactWriteItem{Delete: &types.Delete{TableName: &s.cfg.DueTable, Key: e.due}}, nil)
+			t.Add(duePart, s.due.DeletePart(*e.due), nil)
 		}
 
 		return t, nil

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/api/auth"
+	"ratchet/internal/dynamo"
 	"ratchet/notify/webhooks"
 	"ratchet/server"
 	"ratchet/shipping"
@@ -433,6 +434,12 @@ func (r *recordedBackend) sweeps() {
 		t.Error(err)
 	}
 
+	r.overdue("o-overdue")
+
+	if swept, err := b.Timers.Sweep(ctx, 100); err != nil || swept.Rows == 0 {
+		t.Errorf("%+v, %v", swept, err)
+	}
+
 	if err := b.Reports.Sweep(ctx); err != nil {
 		t.Error(err)
 	}
@@ -443,5 +450,34 @@ func (r *recordedBackend) sweeps() {
 
 	if _, err := b.CountStuck(ctx, true); err != nil {
 		t.Error(err)
+	}
+}
+
+// overdue places an order that was to expire long ago. Its moves have left the ring, so that evidence of them
+// is looked up.
+func (r *recordedBackend) overdue(id transitions.OrderID) {
+	t := r.t
+
+	if _, err := r.Orders.Create(t.Context(), transitions.NewOrder{ID: id, Total: transitions.Money{Currency: "EUR"}}); err != nil {
+		t.Fatal(err)
+	}
+
+	for n, event := range []workflow.Event{workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release} {
+		if _, err := r.Orders.Apply(t.Context(), transitions.Request{OrderID: id, Event: event, TransitionID: transitions.TransitionID(n + 2)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	update := dynamo.NewUpdate(r.Tables.Orders, r.Orders.Mapping().ItemKey(id)).SetValue("enteredAt", dynamo.Millis(time.Now().Add(-2*time.Hour)))
+	in := update.Input()
+	in.ReturnValues = types.ReturnValueAllNew
+
+	out, err := r.DynamoDB.UpdateItem(t.Context(), in)
+	if err == nil {
+		err = r.Timers.Record(t.Context(), nil, out.Attributes)
+	}
+
+	if err != nil {
+		t.Fatal(err)
 	}
 }
