@@ -98,7 +98,7 @@ type jobInput struct {
 
 type keyedJobInput struct {
 	input.MayBeKeyed
-	jobInput
+	Job string `path:"job" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9.-]*[A-Za-z0-9-][A-Za-z0-9.-]*$"`
 }
 
 type listJobsOutput struct {

@@ -87,6 +87,9 @@ func (e *OpenError) Error() string {
 	return fmt.Sprintf("jobs: job %s of the kind %s has not ended", e.ID, e.Kind)
 }
 
+// Is reports that an open job is a matter of its state.
+func (e *OpenError) Is(target error) bool { return target == ErrState }
+
 // openJobs is the partition of the open jobs: one item for each tenant and kind.
 const openJobs = "open"
 
