@@ -20,6 +20,7 @@ import (
 	"ratchet/operate/erasure"
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
+	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
@@ -73,6 +74,8 @@ type Config struct {
 	Machine func() (Machine, error)
 	// Eraser removes persons from orders. If it is nil, its route answers 404.
 	Eraser *erasure.Eraser
+	// Jobs do one act to many subjects. If it is nil, their routes answer 404.
+	Jobs *jobs.Store
 	// BookAgain books a shipment in the place of one that the carrier has canceled. If it is nil, its route
 	// answers 404.
 	BookAgain func(context.Context, transitions.OrderID) (tracking string, err error)

@@ -131,6 +131,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 
 	cfg := api.Config{
 		Eraser:      eraser,
+		Jobs:        b.Jobs,
 		Orders:      b.Orders,
 		Lists:       b.Lists,
 		Stock:       b.Stock,
