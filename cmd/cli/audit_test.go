@@ -32,6 +32,7 @@ var notActs = map[string]string{
 	"demo":        local, "dev": runs, "serve": runs, "worker": runs,
 	"deploy cloudformation": local, "deploy plan": reads, "deploy terraform": local,
 	"doctor":         reads,
+	"jobs list":      reads, "jobs show": reads,
 	"endpoints list": reads, "endpoints schema": reads, "endpoints show": reads,
 	"engine roll": local, "engine shards": reads, "engine split": local, "engine trim": local,
 	"executions describe": reads, "executions list": reads,

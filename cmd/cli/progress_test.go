@@ -183,6 +183,7 @@ var longCommands = map[string]struct{ args, progress string }{
 	"health":                {"--url http://127.0.0.1:1", `waiting until the process is ready`},
 	"init":                  {"", `creating what is missing`},
 	"inventory expire":      {"", `ending reservations`},
+	"jobs start":            {"executions-redrive --reason test --here", `running the job`},
 	"ledger verify":         {"", `checking the ledger`},
 	"orders erase":          {"--customer c-1", `\d orders read, 0 done`},
 	"orders renew":          {"--all --dry-run", `\d orders? read, \d renewed`},

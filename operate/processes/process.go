@@ -46,6 +46,9 @@ type Report struct {
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Polls are the seconds since the last good answer of each poller, at most 8 of them.
 	Polls map[string]int64 `json:"polls,omitempty"`
+	// Unread is the age in seconds of the oldest record of the orders' stream that the process has not read, in
+	// the shards that it reads; 0 if it reads none.
+	Unread int64 `json:"unread,omitempty"`
 	// Failure is the error with which the process ends, in up to 200 bytes.
 	Failure string `json:"failure,omitempty"`
 }
