@@ -132,6 +132,11 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 	running, failure := len(p.running) > 0, p.failure
 	p.mu.Unlock()
 
+	// Every part moves orders, also the sandbox carrier, by its reports.
+	if len(r.Parts) > 0 {
+		r.Versions = append([]int{b.Orders.Definition().Version()}, b.Config.AcceptVersions...)
+	}
+
 	if b.Engine != nil {
 		r.Parts = append(r.Parts, partEngine)
 	}

@@ -30,7 +30,7 @@ var notActs = map[string]string{
 	"deliveries list": reads, "deliveries show": reads,
 	"config show": reads,
 	"demo":        local, "dev": runs, "serve": runs, "worker": runs,
-	"deploy cloudformation": local, "deploy terraform": local,
+	"deploy cloudformation": local, "deploy plan": reads, "deploy terraform": local,
 	"doctor":         reads,
 	"jobs list":      reads, "jobs show": reads,
 	"endpoints list": reads, "endpoints schema": reads, "endpoints show": reads,

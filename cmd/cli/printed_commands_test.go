@@ -62,6 +62,7 @@ var printedCommands = map[string]struct {
 	"ratchet trigger EVENT":                                   {"trigger cancel", 0},
 	"ratchet check --definition FILE":                         {"check --definition ../../examples/ticket/workflow.yaml", 1},
 	"ratchet init":                                            {"init", 0},
+	"ratchet init --keep-machine":                             {"init --keep-machine", 0},
 	"ratchet verify":                                          {"verify", 0},
 	"ratchet status":                                          {"status", 1},
 	"ratchet status --count-stuck":                            {"status --count-stuck", 1},

@@ -175,6 +175,7 @@ var longCommands = map[string]struct{ args, progress string }{
 	"deliveries list":       {"--all", `reading deliveries`},
 	"deliveries redeliver":  {"--endpoint configured --since 24h", `making deliveries due`},
 	"demo":                  {"--orders 2", `\d of 2 orders  applied \d+  replayed \d+  refused \d+`},
+	"deploy plan":           {"", `\d orders? read`},
 	"doctor":                {"", `checking what is set up`},
 	"endpoints test":        {"configured", `waiting for the answer`},
 	"executions redrive":    {"--all", `\d orders looked at`},

@@ -37,6 +37,9 @@ type Report struct {
 	// Parts are what runs in the process, such as "worker" and "api".
 	Parts []string `json:"parts"`
 	Ready bool     `json:"ready"`
+	// Versions are the versions of the orders' definition that the process moves, its own first. Empty: the
+	// process moves no orders, or does not say.
+	Versions []int `json:"versions,omitempty"`
 	// Reason says why the process is not ready, in up to 200 bytes.
 	Reason string `json:"reason,omitempty"`
 	// Counters count the work of the process since its start.
