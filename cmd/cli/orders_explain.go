@@ -177,6 +177,13 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	} else {
 		fmt.Fprintln(w, "what was refused in the last 7 days is in the time line, but not all of it (see --log)")
 	}
+	if len(e.Timers) > 0 {
+		fmt.Fprintln(w, "\nwhat time does if the order stays as it is")
+	}
+
+	for _, t := range e.Timers {
+		fmt.Fprintf(w, "%s\tto %s at %s\t%s\n", t.Event, t.To, stampOf(t.At), t.Unmet)
+	}
 	fmt.Fprintln(w, "\nevents that are legal now")
 
 	for _, option := range e.Options {

@@ -109,6 +109,10 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 		}
 	}
 
+	for _, timer := range e.Timers {
+		due = append(due, ofTimer(timer, time.Now()))
+	}
+
 	if a.ShipmentDue != nil {
 		unbooked, err := a.ShipmentDue(ctx, e.Order)
 		missed("shipment", err)

@@ -21,6 +21,8 @@ type Explanation struct {
 	Missing string `json:"missing,omitempty"`
 	// Options holds every event of the definition, in its order.
 	Options []Option `json:"options"`
+	// Timers are the transitions that time makes if the order stays as it is, the earliest first.
+	Timers []transitions.Timer `json:"timers,omitempty"`
 	// Editable says whether the content may be edited now.
 	Editable bool `json:"editable"`
 	// OtherVersion is set if another version of the definition moved the order last; the options
@@ -116,6 +118,8 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 	if err := e.collectSteps(ctx, o); err != nil {
 		return Explanation{}, fmt.Errorf("explain order %s: %w", id, err)
 	}
+
+	e.Timers = o.Timers(order)
 
 	for _, event := range o.Definition().Events() {
 		e.Options = append(e.Options, option(o.Definition(), order, event))

@@ -81,25 +81,25 @@ func (d *deployment) check() {
 func (d *deployment) checkStream() {
 	d.t.Helper()
 
-	var status status.Status
+	var stream status.Status
 
 	// A checkpoint is written some seconds after its records are handled.
 	until(d.ctx, d.t, "the checkpoints to follow", func() bool {
-		status = d.stream()
-		return !slices.ContainsFunc(status.Shards, func(shard status.ShardStatus) bool { return shard.Records > 0 })
+		stream = d.stream()
+		return !slices.ContainsFunc(stream.Shards, func(shard status.ShardStatus) bool { return shard.Records > 0 })
 	})
 
-	if status.Replaced != 0 || status.Finished < 3*4 {
-		d.t.Errorf("the stream: replaced %d times, %d shards are handled to their end", status.Replaced, status.Finished)
+	if stream.Replaced != 0 || stream.Finished < 3*4 {
+		d.t.Errorf("the stream: replaced %d times, %d shards are handled to their end", stream.Replaced, stream.Finished)
 	}
 
-	for _, shard := range status.Shards {
+	for _, shard := range stream.Shards {
 		if shard.Gaps != 0 {
 			d.t.Errorf("shard %+v", shard)
 		}
 	}
 
-	for _, h := range status.Handlers {
+	for _, h := range stream.Handlers {
 		if h.DeadLetters != 0 || h.Records != 0 {
 			d.t.Errorf("handler %+v", h)
 		}
