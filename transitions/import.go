@@ -89,11 +89,7 @@ func (o *Orders) Import(ctx context.Context, i Import) (Result, error) {
 }
 
 func (o *Orders) imports(ctx context.Context, i Import) (Result, error) {
-	if err := i.Validate(); err != nil {
-		return Result{}, err
-	}
-
-	if err := knownState(o.def, i.State); err != nil {
+	if err := o.checkImport(i); err != nil {
 		return Result{}, err
 	}
 
@@ -106,6 +102,19 @@ func (o *Orders) imports(ctx context.Context, i Import) (Result, error) {
 	}
 
 	return o.run(ctx, &importing{orders: o, order: i, refusal: i.fits(o.def), call: newCallID()}, sight{id: i.ID})
+}
+
+// checkImport returns an ErrInvalidRequest for an import that no order can be.
+func (o *Orders) checkImport(i Import) error {
+	if err := i.Validate(); err != nil {
+		return err
+	}
+
+	if f := (OwnChange{Set: i.Own}).fault(o.cfg.Mapping); f != nil {
+		return i.ownFault(f)
+	}
+
+	return knownState(o.def, i.State)
 }
 
 // importing is the plan of an import.
@@ -333,11 +342,7 @@ func (o *Orders) PreviewImport(ctx context.Context, i Import) (Result, error) {
 }
 
 func (o *Orders) previewImport(ctx context.Context, i Import) (Result, error) {
-	if err := i.Validate(); err != nil {
-		return Result{}, err
-	}
-
-	if err := knownState(o.def, i.State); err != nil {
+	if err := o.checkImport(i); err != nil {
 		return Result{}, err
 	}
 

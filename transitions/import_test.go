@@ -264,6 +264,11 @@ func TestAMoveByOthersIsSeenAndBroughtIn(t *testing.T) {
 		s.want(t, keyed("o-1", workflow.Pay, "pay-1"), transitions.Replayed)
 		s.want(t, keyed("o-1", workflow.Deliver, "d"), transitions.Applied)
 
+		// The repeat of an import does not answer for it, either.
+		s.wantImport(t, imported("o-2", workflow.PaymentReceived), transitions.Applied, "")
+		s.movesAside(t, "o-2", workflow.Shipped)
+		s.wantImport(t, imported("o-2", workflow.PaymentReceived), transitions.Conflict, "another program has moved the order")
+
 		if r, err := s.Adopt(t.Context(), order, transitions.Cause{}); err != nil || r.Verdict != transitions.Superseded {
 			t.Errorf("of an order that has moved: %s, %v", r.Verdict, err)
 		}

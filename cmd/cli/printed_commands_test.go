@@ -62,6 +62,7 @@ var printedCommands = map[string]struct {
 	"ratchet trigger EVENT":                                   {"trigger cancel", 0},
 	"ratchet check --definition FILE":                         {"check --definition ../../examples/ticket/workflow.yaml", 1},
 	"ratchet init":                                            {"init", 0},
+	"ratchet init --keep-machine":                             {"init --keep-machine", 0},
 	"ratchet verify":                                          {"verify", 0},
 	"ratchet status":                                          {"status", 1},
 	"ratchet status --count-stuck":                            {"status --count-stuck", 1},
@@ -112,7 +113,7 @@ var namedCommands = []string{
 	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
 	"ratchet deadletters ", "ratchet deliveries redeliver --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions describe", "ratchet executions redrive", "ratchet health", "ratchet health --live",
-	"ratchet health --url %[1]s", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
+	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
 	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet reconcile",
 	"ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
 }
