@@ -18,6 +18,8 @@ type act struct {
 	title string // of the button and the page; {name} is a value
 	does  string // what it does, for the person who asks
 	scope auth.Scope
+	// personal says that the route wants the grant for personal data, too.
+	personal bool
 
 	// method and path are those of the request. The ids in the path are values of the form; {key} is the form's own
 	// name, for a route that has no Idempotency-Key.
@@ -249,7 +251,7 @@ var acts = []act{
 		command: "ratchet payments void {payment}",
 	},
 	{
-		name: "create-endpoint", title: "Create an endpoint", does: "The endpoint gets notifications of orders. Its secret is shown once, after it was made.", scope: auth.Admin,
+		name: "create-endpoint", title: "Create an endpoint", does: "The endpoint gets notifications of orders. Its secret is shown once, after it was made.", scope: auth.Admin, personal: true,
 		method: http.MethodPut, path: endpointPath,
 		fields: []field{
 			{name: "endpoint", label: "Id", kind: "text", needed: true, hint: "a-z, 0-9 and -"},
@@ -362,10 +364,10 @@ type button struct {
 	grave          bool
 }
 
-// buttons returns those of the acts for which the session has the scope. Names and values follow in turn.
+// button returns the button of an act, none if the session may not do it. Names and values follow in turn.
 func (v *visit) button(name string, parameters ...string) []button {
 	a, found := actNamed(name)
-	if !found || !v.by.May(a.scope) {
+	if !found || !v.by.May(a.scope) || a.personal && !v.by.Personal {
 		return nil
 	}
 
