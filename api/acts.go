@@ -14,15 +14,18 @@ import (
 	"ratchet/operate/audit"
 )
 
-// isAct reports whether the operation is an act of a person: it changes something, and is for
-// administrators only. A change that a service makes with another scope is no act: the order, the
-// payment or the transfer records it.
-func (r route) isAct() bool { return r.mutates && r.scope == auth.Admin }
+// isAct reports whether the request is an act of a person: it changes something, and is for
+// administrators only, or came through the console or a job. A change that a service makes with another
+// scope is no act: the order, the payment or the transfer records it.
+func (r route) isAct(c *call) bool { return r.mutates && (r.isAdmin() || c.via() != sourceAPI) }
+
+// isAdmin reports whether every request to the operation is an act.
+func (r route) isAdmin() bool { return r.mutates && r.scope == auth.Admin }
 
 // beginAct writes the row of an act before it is done, and returns a function that adds the result.
 // It returns a problem if the row cannot be written: the act must not be done then.
 func (s *service) beginAct(ctx context.Context, r *http.Request, w http.ResponseWriter, to route, c *call) (end func(), p *problem) {
-	if !to.isAct() {
+	if !to.isAct(c) {
 		return func() {}, nil
 	}
 
@@ -82,7 +85,7 @@ func (s *service) actRoutes(h huma.API) {
 		scope:       auth.Admin,
 		status:      http.StatusOK,
 		summary:     "List the acts of people: who did what, on what, with which result",
-		description: "Requests that need the scope admin and change something, and, for the default tenant, commands of the command line; oldest first. A page may be shorter than the limit, even empty, and have a next one.",
+		description: "Requests that change something and need the scope admin or came through the console or a job, and, for the default tenant, commands of the command line; oldest first. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listActs)
 }
 
@@ -100,7 +103,7 @@ type actShown struct {
 	At      time.Time  `json:"at" doc:"When it began."`
 	EndedAt *time.Time `json:"endedAt,omitempty" doc:"When its result was written. Absent without one."`
 	Who     string     `json:"who" personal:"actor"`
-	Via     string     `json:"via" doc:"The way by which it came: api, cli, or the part of the server that made the request." example:"api"`
+	Via     string     `json:"via" doc:"The way by which it came: api, cli, console or job." example:"api"`
 	From    string     `json:"from,omitempty" personal:"text" doc:"The address of the caller, or the machine of a command."`
 	Act     string     `json:"act" doc:"The operation, or the command."`
 	On      string     `json:"on,omitempty" doc:"The ids of what it was done to."`

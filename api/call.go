@@ -20,7 +20,7 @@ type call struct {
 	path    []string
 	token   string    // of the caller, "" without one
 	by      *Identity // that the process itself has named, nil for a request from the network
-	reason  string    // of an act, as its body gives it
+	reason  string    // of an act, as its header gives it
 	head    bool      // only the header of the answer is wanted
 	release func()    // gives the slot of the load shedder back, once
 

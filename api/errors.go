@@ -16,8 +16,10 @@ import (
 	"ratchet/once/ledger"
 	"ratchet/once/txn"
 	"ratchet/operate/audit"
+	"ratchet/operate/erasure"
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
+	"ratchet/operate/jobs"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
@@ -46,6 +48,7 @@ type domainError struct {
 // counts: an error that wraps another one belongs before it.
 var domainErrors = []domainError{
 	// Orders.
+	{inspect.ErrListsNotReady, http.StatusServiceUnavailable, "lists_not_ready", "The lists of orders are being built. Ask again later, or without a time."},
 	{inspect.ErrFilter, http.StatusUnprocessableEntity, "filter_unsupported", ""},
 	{transitions.ErrInvalidRequest, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{transitions.ErrOrderFull, http.StatusConflict, "order_full", ""},
@@ -59,6 +62,18 @@ var domainErrors = []domainError{
 	{transitions.ErrJournalBehind, http.StatusServiceUnavailable, "journal_behind", "The journal does not show yet whether the request was applied. Send it again later."},
 	{transitions.ErrContended, http.StatusServiceUnavailable, "contended", "Other requests changed the order during every attempt. Send the same request again."},
 	{transitions.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", detailUnavailable},
+
+	// Erasures, after what orders say.
+	{transitions.ErrNotEnded, http.StatusConflict, "not_erasable", "The order has not ended."},
+	{erasure.ErrTooSoon, http.StatusConflict, "not_erasable", "The order has moved a moment ago."},
+	{erasure.ErrHandlersWait, http.StatusConflict, "not_erasable", "Changes of the order wait for a handler of the stream."},
+	{erasure.ErrUnreadableDeadLetters, http.StatusConflict, "not_erasable", "Dead letters about the order cannot be read, and may name the person. All but the order itself is erased."},
+	{reports.ErrReportsWait, http.StatusConflict, "not_erasable", "A report of the carrier about the order waits."},
+
+	// Jobs.
+	{jobs.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
+	{jobs.ErrNotFound, http.StatusNotFound, "job_not_found", "There is no such job."},
+	{jobs.ErrState, http.StatusConflict, "job_state", "The job has ended, or is about to."},
 
 	// Stock.
 	{inventory.ErrExpired, http.StatusConflict, "reservation_expired", "The order's reservation has expired. The order may reserve again."},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"ratchet/api/auth"
 	"ratchet/api/internal/input"
 	"ratchet/operate/executions"
 	"ratchet/transitions"
@@ -23,6 +24,18 @@ func (s *service) executionRoutes(h huma.API) {
 		"Step Functions runs the failed state again. Of two requests for the same failure one redrives. "+unplaced), s.redriveExecution)
 	register(s, h, verb("repair-execution", "repair", "Make an order move again that its execution no longer brings on",
 		"The execution is redriven if Step Functions allows that, else a successor adopts the order where it is. "+unplaced).withBody(), s.repairExecution)
+
+	register(s, h, route{
+		id:          "preview-repair",
+		method:      http.MethodGet,
+		path:        "/v1/orders/{orderId}/execution/repair",
+		tag:         "executions",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Show what a repair of the order's execution would do now, step by step",
+		description: "Nothing changes. A repair that would be refused is refused in the same way here.",
+	}, s.previewRepair)
 }
 
 // executionShown is an execution without its input, which has the content of the order.
@@ -146,6 +159,45 @@ func (s *service) repairExecution(ctx context.Context, c caller, in *repairExecu
 	action, x, err := s.cfg.Executions.Repair(ctx, id, in.Body.Successor)
 
 	return repairedOutput(c, action, x, err)
+}
+
+type previewRepairInput struct {
+	input.Order
+	Successor bool `query:"successor" doc:"Of a repair that starts a successor also where a redrive is possible."`
+}
+
+type previewRepairOutput struct {
+	Body struct {
+		Action    string          `json:"action" enum:"redriven,successor started,started" doc:"The action that the answer of the repair would have."`
+		Execution *executionShown `json:"execution,omitempty" doc:"The one that is redriven, or behind which a successor starts. Absent if there is none."`
+		Steps     []string        `json:"steps" doc:"What would happen, in words."`
+	}
+}
+
+func (s *service) previewRepair(ctx context.Context, c caller, in *previewRepairInput) (*previewRepairOutput, error) {
+	id, err := s.ownExecution(ctx, c, in.OrderID)
+	if err != nil {
+		return nil, err
+	}
+
+	plan, err := s.cfg.Executions.PlanRepair(ctx, id, in.Successor)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &previewRepairOutput{}
+	out.Body.Action = string(plan.Action)
+
+	if plan.Execution.Name != "" {
+		shown := c.tenant.showExecution(plan.Execution)
+		out.Body.Execution = &shown
+	}
+
+	for _, step := range plan.Steps {
+		out.Body.Steps = append(out.Body.Steps, c.tenant.ownWords(step))
+	}
+
+	return out, nil
 }
 
 func repairedOutput(c caller, action executions.Action, x executions.Execution, err error) (*repairExecutionOutput, error) {

@@ -137,6 +137,7 @@ func FuzzRequests(f *testing.F) {
 		r.Header["Content-Type"] = []string{"application/json"}
 		r.Header["Idempotency-Key"] = []string{key}
 		r.Header["If-Match"] = []string{match}
+		r.Header[api.ReasonHeader] = []string{"test"}
 
 		rec := httptest.NewRecorder()
 		s.handler.ServeHTTP(rec, r)

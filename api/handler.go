@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -92,15 +93,28 @@ func wouldRedirect(path string) bool {
 }
 
 // noRoute answers requests that match no route: 405 if the path has other methods, 404 if
-// it has none.
+// it has none. Of two routes that match, such as /{handler}/redrive and /{handler}/{letter}, the methods are those of
+// the one with fewer parameters, as the document's readers match paths.
 func (s *service) noRoute(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
+
+	fewest := math.MaxInt
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		// The mux only looks at the copy.
 		other := *r
 		other.Method = method
 
-		if _, pattern := s.mux.Handler(&other); pattern != "" && pattern != "/" {
+		_, pattern := s.mux.Handler(&other)
+		if pattern == "" || pattern == "/" {
+			continue
+		}
+
+		parameters := strings.Count(pattern, "{")
+		if parameters < fewest {
+			allowed, fewest = nil, parameters
+		}
+
+		if parameters == fewest {
 			allowed = append(allowed, method)
 		}
 	}

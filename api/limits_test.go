@@ -374,6 +374,8 @@ func TestUnknownMethodsAndPathsAreRefused(t *testing.T) {
 		"/v1/orders":           "GET, HEAD, POST",
 		"/v1/orders/o-1":       "GET, HEAD, PUT",
 		"/v1/orders/o-1/items": "POST",
+		// Beside GET of /{handler}/{letter}.
+		"/v1/dead-letters/notify/redrive": "POST",
 	} {
 		for _, method := range []string{"PATCH", "TRACE", "OPTIONS", "PROPFIND"} {
 			if a := s.want(s.ask(method, path, ""), http.StatusMethodNotAllowed, "method_not_allowed"); a.Header.Get("Allow") != allow {

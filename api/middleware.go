@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -85,6 +84,12 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	// that time.
 	if p := checkParameters(r, to); p != nil {
 		return p
+	}
+
+	if to.isAct(c) {
+		if p := takeReason(r, c); p != nil {
+			return p
+		}
 	}
 
 	if to.keyed {
@@ -216,7 +221,7 @@ func authorize(to route, principal auth.Principal) *problem {
 }
 
 // singleHeaders are headers that the API reads. A request must not repeat them.
-var singleHeaders = []string{idempotencyKey, ifMatch, "Content-Type", "Last-Event-Id"}
+var singleHeaders = []string{idempotencyKey, ReasonHeader, ifMatch, "Content-Type", "Last-Event-Id"}
 
 // checkParameters refuses query parameters and headers that are empty or occur twice: two
 // servers could read different values from them.
@@ -246,6 +251,8 @@ func checkParameters(r *http.Request, to route) *problem {
 		// An empty key is more likely a mistake of the client than the wish to send no key.
 		case empty && name == idempotencyKey && to.mutates:
 			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "The Idempotency-Key header has no value.")
+		// takeReason has the code for it.
+		case empty && name == ReasonHeader:
 		case empty && name != idempotencyKey, len(values) > 1:
 			p = p.withField("header", name, rule)
 		}
@@ -320,22 +327,9 @@ func (s *service) takeBody(ctx context.Context, w http.ResponseWriter, r *http.R
 		if p := refuseMasked(body); p != nil {
 			return p
 		}
-
-		if to.isAct() {
-			c.reason = reasonIn(body)
-		}
 	}
 
 	r.Body = io.NopCloser(bytes.NewReader(body))
 
 	return nil
-}
-
-// reasonIn returns the member reason of a body, "" if there is none.
-func reasonIn(body []byte) string {
-	var given struct{ Reason string }
-	// The schema refuses a body of another form, after the row of the act was written.
-	_ = json.Unmarshal(body, &given)
-
-	return given.Reason
 }

@@ -81,7 +81,7 @@ func (s *service) orderRoutes(h huma.API) {
 		summary: "List orders, page by page",
 		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state or with a customer or a reference, at which they were placed. Otherwise the table is scanned " +
 			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one. since and until are a range of the lists' keys: " +
-			"without lists, or with the time of another list, they are refused with filter_unsupported.",
+			"without lists, or with the time of another list, they are refused with filter_unsupported, and with lists_not_ready while the lists are being built.",
 	}, s.listOrders)
 
 	// The registration has made the schemas that these two change.
@@ -193,6 +193,10 @@ func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*o
 // createAndStart creates an order and starts its execution. A repeat returns the existing
 // order.
 func (s *service) createAndStart(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
+	if p := s.checkPace(); p != nil {
+		return nil, 0, p
+	}
+
 	placed := transitions.NewOrder{ID: c.tenant.orderID(id), Items: c.tenant.items(n.Items)}
 	placed.Customer, placed.Reference = n.Customer, n.Reference
 

@@ -33,6 +33,7 @@ type previewInput struct {
 	Event        string `query:"event" required:"true" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"pay" doc:"The event."`
 	From         string `query:"from" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" doc:"Only from this state."`
 	TransitionID int64  `query:"transitionId" minimum:"2" maximum:"9007199254740991" doc:"The id of the transition. Default: the order's next."`
+	Effects      bool   `query:"effects" doc:"Say also which effects that are due the event would skip. It costs several reads."`
 }
 
 type previewOutput struct {
@@ -49,17 +50,20 @@ type preview struct {
 	Next         int64     `json:"next,omitempty" doc:"The id that the transition would get, or has."`
 	Needs        []string  `json:"needs,omitempty" doc:"The states from which the event is legal."`
 	Reason       string    `json:"reason,omitempty" doc:"Why the order refuses the event although it is in one of these states, like the guards that do not hold."`
+	Skips        []string  `json:"skips,omitempty" doc:"The effects that are due and that the event would skip, in words. Only with effects, and of an event that would be applied."`
 }
 
 func (s *service) previewTransition(ctx context.Context, c caller, in *previewInput) (*previewOutput, error) {
 	at := time.Now().UTC()
 
-	result, err := s.cfg.Orders.Preview(ctx, transitions.Request{
+	r := transitions.Request{
 		OrderID:      c.tenant.orderID(in.OrderID),
 		Event:        workflow.Event(in.Event),
 		From:         workflow.State(in.From),
 		TransitionID: transitions.TransitionID(in.TransitionID),
-	})
+	}
+
+	result, err := s.cfg.Orders.Preview(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +72,21 @@ func (s *service) previewTransition(ctx context.Context, c caller, in *previewIn
 		return nil, notFound("order")
 	}
 
-	return &previewOutput{preview{
+	out := &previewOutput{preview{
 		Verdict: result.Verdict.String(), At: at,
 		State: string(result.Order.State), TransitionID: int64(result.Order.TransitionID),
 		To: string(result.Transition.To), Next: int64(result.Transition.ID),
 		Needs: toStrings(result.Expected), Reason: result.Reason,
-	}}, nil
+	}}
+
+	if !in.Effects || result.Verdict != transitions.Applied || s.cfg.DueBefore == nil {
+		return out, nil
+	}
+
+	skipped, err := s.cfg.DueBefore(ctx, r.OrderID, r.Event, func(*transitions.Order) bool { return false })
+	for _, due := range skipped {
+		out.Body.Skips = append(out.Body.Skips, c.tenant.ownWords(due.What))
+	}
+
+	return out, err
 }

@@ -34,6 +34,9 @@ func (s *service) routes(h huma.API) {
 	s.executionReadRoutes(h)
 	s.shipmentRoutes(h)
 	s.streamRoutes(h)
+	s.handlerRoutes(h)
+	s.erasureRoutes(h)
+	s.jobRoutes(h)
 	s.replayRoutes(h)
 	s.deadLetterRoutes(h)
 	s.endpointRoutes(h)
@@ -276,6 +279,10 @@ func completeOperation(op *huma.Operation, r route) {
 		if response := op.Responses[status]; response != nil {
 			response.Headers[header] = &huma.Param{Schema: &huma.Schema{Type: "string"}}
 		}
+	}
+
+	if r.isAdmin() {
+		op.Parameters = append(op.Parameters, reasonParameter())
 	}
 
 	// Every operation with a body requires the body.

@@ -15,15 +15,12 @@ func (s *service) shipmentRoutes(h huma.API) {
 	register(s, h, adminVerb("shipments", "book-shipment-again", http.MethodPost, "/v1/orders/{orderId}/shipment/book-again",
 		"Book another shipment in the place of one that the carrier has canceled",
 		"The carrier must say that the shipment is canceled. The other one has the key of the first and a number (.../shipping/2). An order on hold is released first. Without a key, a repeat after a lost answer gets shipment_not_canceled.",
-		"orderId").mayConflict().withBody(), s.bookAgain)
+		"orderId").mayConflict(), s.bookAgain)
 }
 
 type bookAgainInput struct {
 	input.Order
 	input.MayBeKeyed
-	Body struct {
-		Reason string `json:"reason" minLength:"1" maxLength:"500" doc:"Why, for the list of acts." example:"the address is right, the carrier has corrected its data"`
-	}
 }
 
 type bookAgainOutput struct {

@@ -15,7 +15,8 @@ import (
 // validBodies are bodies that the operations accept. The variants are made from them.
 var validBodies = map[string]string{
 	"complete-parked-task":        `{"output":{"a":1}}`,
-	"book-shipment-again":         `{"reason":"x"}`,
+	"erase-order":                 `{"dryRun":true}`,
+	"create-job":                  `{"kind":"executions-redrive","dryRun":true,"rate":5}`,
 	"repair-execution":            `{"successor":true}`,
 	"end-carrier-report":          `{"cause":{"text":"x"}}`,
 	"fail-parked-task-with-error": `{"error":"Order.Lost","cause":"x"}`,
@@ -273,6 +274,7 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 			}
 			r := httptest.NewRequest(o.method, "http://localhost"+parameter.ReplaceAllString(o.path, "shipping"), strings.NewReader(v.body))
 			r.Header.Set("Idempotency-Key", "k")
+			r.Header.Set("Ratchet-Reason", "test")
 
 			if v.contentType != "" {
 				r.Header.Set("Content-Type", v.contentType)

@@ -399,7 +399,7 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		Options:      []option{},
 		Editable:     e.Editable,
 		OtherVersion: e.OtherVersion,
-		Note:         e.Note,
+		Note:         c.tenant.ownWords(e.Note),
 	}
 	for _, st := range e.Steps {
 		out.Steps = append(out.Steps, step{

@@ -62,6 +62,15 @@ type definedMove struct {
 	From  []string `json:"from"`
 	To    string   `json:"to"`
 	If    []string `json:"if" doc:"The guards, which must all hold."`
+	// Time makes the move, too.
+	After   *definedAfter `json:"after,omitempty" doc:"When time makes the move. Absent if only requests do."`
+	Restart bool          `json:"restart,omitempty" doc:"Whether the event, which keeps the state, starts the timers of the state again."`
+}
+
+type definedAfter struct {
+	Text      string `json:"text" doc:"As in a definition's diagram, such as 14d or metadata.trialEndsAt - 3d."`
+	Seconds   int64  `json:"seconds" doc:"How long after the order has entered the state, or after the time in the attribute. Negative: before it."`
+	Attribute string `json:"attribute,omitempty" doc:"The path of the attribute that holds a time."`
 }
 
 type definedMachine struct {
@@ -133,9 +142,13 @@ func (s *service) showWorkflow() (workflowShown, error) {
 	}
 
 	for _, t := range spec.Transitions {
-		move := definedMove{Event: string(t.Event), From: append([]string{}, toStrings(t.From)...), To: string(t.To), If: []string{}}
+		move := definedMove{Event: string(t.Event), From: append([]string{}, toStrings(t.From)...), To: string(t.To), If: []string{}, Restart: t.Restart}
 		for _, guard := range t.Guards {
 			move.If = append(move.If, guard.String())
+		}
+
+		if a := t.After; a != nil {
+			move.After = &definedAfter{a.String(), int64(a.Delay.Seconds()), a.Attribute}
 		}
 		out.Transitions = append(out.Transitions, move)
 	}

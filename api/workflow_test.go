@@ -1,14 +1,19 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet"
 	"ratchet/activities/steps"
 	"ratchet/api"
 	"ratchet/api/auth"
+	"ratchet/transitions"
 	"ratchet/workflow"
 	"ratchet/workflow/check"
 )
@@ -24,6 +29,11 @@ type workflowAnswer struct {
 	Transitions []struct {
 		Event, To string
 		From, If  []string
+		After     *struct {
+			Text, Attribute string
+			Seconds         int64
+		}
+		Restart bool
 	}
 	Machine *struct {
 		StartAt string
@@ -106,5 +116,51 @@ func TestADefinitionWithoutItsStateMachine(t *testing.T) {
 
 	if got.Machine != nil || got.Check != nil || len(got.Transitions) == 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestTheTimersOfTheWorkflowAreRead: the terms of the shop, and no timer of any other transition.
+func TestTheTimersOfTheWorkflowAreRead(t *testing.T) {
+	terms, err := workflow.OrderWith(workflow.Terms{ExpireUnpaid: 24 * time.Hour, ReturnWindow: 14 * 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	spec := terms.Spec()
+	for i := range spec.Transitions {
+		if tr := &spec.Transitions[i]; tr.Event == workflow.Close {
+			tr.After.Attribute = "metadata.deliveredAt"
+		}
+	}
+	spec.Transitions = append(spec.Transitions, workflow.Transition{Event: "extend", From: []workflow.State{workflow.Pending}, To: workflow.Pending, Restart: true})
+
+	d, err := workflow.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s := newAPIServer(t, func(c *api.Config) {
+		c.Orders, err = transitions.New(transitions.Config{DynamoDB: dynamodb.New(dynamodb.Options{}), Table: "orders", RequestsTable: "requests", Definition: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	var got workflowAnswer
+	s.want(s.ask("GET", "/v1/workflow", "", "Authorization", s.key("acme", auth.Read)), http.StatusOK, "").read(t, &got)
+
+	var timers []string
+	for _, tr := range got.Transitions {
+		if tr.After != nil {
+			timers = append(timers, fmt.Sprint(tr.From, " ", tr.Event, " ", tr.After.Text, " ", tr.After.Seconds, " ", tr.After.Attribute))
+		}
+
+		if tr.Restart != (tr.Event == "extend") {
+			t.Errorf("%s: restart %v", tr.Event, tr.Restart)
+		}
+	}
+
+	if want := []string{"[DELIVERED] close metadata.deliveredAt + 14d 1209600 metadata.deliveredAt", "[PENDING] expire 24h 86400 "}; !slices.Equal(timers, want) {
+		t.Errorf("timers %q, want %q", timers, want)
 	}
 }

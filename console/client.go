@@ -27,20 +27,9 @@ type client struct {
 func (c *client) get(ctx context.Context, path string, into any) error {
 	c.calls = append(c.calls, path)
 
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	answer := &answer{header: http.Header{}}
-	c.api.ServeHTTP(answer, api.As(r, c.by))
-
+	answer := c.ask(ctx, http.MethodGet, path, nil, nil)
 	if answer.status != http.StatusOK {
-		p := &problem{}
-		if err := json.Unmarshal(answer.body.Bytes(), p); err != nil || p.Status == 0 {
-			return fmt.Errorf("%s: status %d", path, answer.status)
-		}
-
-		return p
+		return answer.problem(path)
 	}
 
 	if answer.err != nil {
@@ -52,6 +41,46 @@ func (c *client) get(ctx context.Context, path string, into any) error {
 	}
 
 	return nil
+}
+
+// ask sends a request as the person. An answer without a status says in err why there is none.
+func (c *client) ask(ctx context.Context, method, path string, header http.Header, body []byte) *answer {
+	answer := &answer{header: http.Header{}}
+
+	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
+	if err != nil {
+		answer.err = err
+		return answer
+	}
+
+	if header != nil {
+		r.Header = header
+	}
+	c.api.ServeHTTP(answer, api.As(r, c.by))
+
+	return answer
+}
+
+// etag returns the ETag of what stands at a path.
+func (c *client) etag(ctx context.Context, path string) (string, error) {
+	c.calls = append(c.calls, path)
+	answer := c.ask(ctx, http.MethodGet, path, nil, nil)
+
+	if answer.status != http.StatusOK {
+		return "", answer.problem(path)
+	}
+
+	return answer.header.Get("ETag"), nil
+}
+
+// problem returns the refusal that an answer is.
+func (a *answer) problem(path string) error {
+	p := &problem{}
+	if err := json.Unmarshal(a.body.Bytes(), p); err != nil || p.Status == 0 {
+		return fmt.Errorf("%s: status %d", path, a.status)
+	}
+
+	return p
 }
 
 // curl returns the requests that a page consists of, as commands.
@@ -123,6 +152,27 @@ type problem struct {
 	Code   string `json:"code"`
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
+	Fields []struct {
+		Pointer string `json:"pointer"`
+		Detail  string `json:"detail"`
+	} `json:"errors"`
+	Order *struct {
+		State string `json:"state"`
+	} `json:"order"`
+}
+
+// text is why the API refuses, with the values that it means.
+func (p *problem) text() string {
+	text := p.Detail
+	if p.Order != nil {
+		text += " The order is " + p.Order.State + " now."
+	}
+
+	for _, f := range p.Fields {
+		text += fmt.Sprintf(" %s: %s.", f.Pointer, f.Detail)
+	}
+
+	return text
 }
 
 func (p *problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Code, p.Detail) }

@@ -10,25 +10,29 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/a-h/templ"
 
 	"ratchet/api"
+	"ratchet/console/session"
 	"ratchet/workflow/diagram"
 )
 
 // Path is where the console is mounted, and begins the paths of all its pages.
 const Path = "/console"
 
-// Config configures New. All fields are required.
+// Config configures New. All fields but Login are required.
 type Config struct {
 	// API is the handler of [api.New], to which the console sends its requests.
 	API http.Handler
 	// Identify returns who looks at the page that r asks for. It reports false for a stranger.
 	Identify func(r *http.Request) (by api.Identity, known bool)
-	Log      *slog.Logger
+	// Login is where strangers log in. Nil: there are none.
+	Login *session.Login
+	Log   *slog.Logger
 	// Draining is closed when the process stops: pages that follow what happens end.
 	Draining <-chan struct{}
 }
@@ -79,6 +83,11 @@ func New(cfg Config) (http.Handler, error) {
 		h.mux.HandleFunc("GET "+Path+p.path, func(w http.ResponseWriter, r *http.Request) { h.show(w, r, p) })
 		h.mux.HandleFunc("GET "+Path+"/live"+p.path, func(w http.ResponseWriter, r *http.Request) { h.follow(w, r, p) })
 	}
+	h.actRoutes()
+
+	if cfg.Login != nil {
+		h.loginRoutes()
+	}
 	h.mux.HandleFunc("/", h.noPage)
 
 	return h, nil
@@ -107,13 +116,42 @@ func (h *handler) asset(name, kind string) asset {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Referrer-Policy", "no-referrer")
+	// Not "no-referrer": browsers would send forms without their origin.
+	header.Set("Referrer-Policy", "same-origin")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Content-Security-Policy", policy(""))
 	header.Set("Cache-Control", "no-store")
 
+	if changes(r) && !samePage(r) {
+		http.Error(w, "only pages of the console may send this request", http.StatusForbidden)
+		return
+	}
+
 	h.mux.ServeHTTP(w, r)
+}
+
+// changes reports whether the request may change something.
+func changes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
+
+// samePage reports whether a page of this origin has sent the request, in the words of the browser. A request that does
+// not say where it comes from is no browser's, and the cookie is for browsers only.
+func samePage(r *http.Request) bool {
+	site, origin := r.Header.Values("Sec-Fetch-Site"), r.Header.Values("Origin")
+	if len(site) > 1 || len(origin) > 1 || len(site)+len(origin) == 0 {
+		return false
+	}
+
+	if len(site) == 1 && site[0] != "same-origin" {
+		return false
+	}
+
+	if len(origin) == 0 {
+		return true
+	}
+	from, err := url.Parse(origin[0])
+
+	return err == nil && from.Host != "" && strings.EqualFold(from.Host, r.Host)
 }
 
 // policy allows what the console's pages need: their own style, the script with the page's nonce, and requests
@@ -166,7 +204,7 @@ func (v *visit) query(name string) string { return v.request.URL.Query().Get(nam
 func (h *handler) begin(w http.ResponseWriter, r *http.Request) (*visit, bool) {
 	by, known := h.cfg.Identify(r)
 	if !known {
-		http.Error(w, "log in first", http.StatusUnauthorized)
+		h.stranger(w, r)
 		return nil, false
 	}
 
@@ -181,25 +219,28 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request, p page) {
 	}
 
 	c, status := h.load(r.Context(), v, p)
-	nonce := rand.Text()
-	s := shell{
-		title: c.title, nav: p.nav, nonce: nonce, script: h.script.address, style: h.style.address, icon: h.icon.address,
-		who: v.by.ID, tenant: string(v.by.Tenant), scope: string(v.by.Scope),
-	}
+	s := h.shellOf(v, c.title)
+	s.nav = p.nav
 
 	if p.every > 0 && status == http.StatusOK {
 		s.follow = Path + "/live" + strings.TrimPrefix(r.URL.RequestURI(), Path)
 	}
+	h.write(w, r, status, s, c.body, v.curl())
+}
+
+// write writes a whole page.
+func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, s shell, body templ.Component, curl []string) {
+	s.nonce, s.script, s.style, s.icon = rand.Text(), h.script.address, h.style.address, h.icon.address
 
 	var b bytes.Buffer
-	if err := document(s, c.body, v.curl()).Render(r.Context(), &b); err != nil {
+	if err := document(s, body, curl).Render(r.Context(), &b); err != nil {
 		h.cfg.Log.ErrorContext(r.Context(), "a page of the console cannot be written", "path", r.URL.Path, "err", err)
 		http.Error(w, "the page cannot be written", http.StatusInternalServerError)
 
 		return
 	}
 
-	w.Header().Set("Content-Security-Policy", policy(nonce))
+	w.Header().Set("Content-Security-Policy", policy(s.nonce))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // fails only if the client is gone
@@ -224,7 +265,7 @@ func (h *handler) load(ctx context.Context, v *visit, p page) (content, int) {
 func (h *handler) noPage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the console only reads", http.StatusMethodNotAllowed)
+		http.Error(w, "this page only reads", http.StatusMethodNotAllowed)
 
 		return
 	}

@@ -3,10 +3,13 @@ package console
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
+
+	"ratchet/api/auth"
 )
 
 const (
@@ -14,6 +17,8 @@ const (
 	maxViewers = 500
 	// beat is how often a stream without news has a comment, so that proxies keep it open.
 	beat = 15 * time.Second
+	// validFor is how often the login of a viewer is looked at: a key that has ended is seen within 5 s more.
+	validFor = 2 * time.Second
 	// markedFor is how long a page whose mark is the same is not read again.
 	markedFor = 15 * time.Second
 )
@@ -141,7 +146,7 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 		look := v.again()
 
 		c, status := h.load(ctx, look, p)
-		if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
+		if status == http.StatusUnauthorized || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
 			return nil // what was seen stays
 		}
 
@@ -168,10 +173,11 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 
 func (h *handler) stream(w http.ResponseWriter, r *http.Request, v *visit, news <-chan []byte) {
 	control := http.NewResponseController(w)
-	beats := time.NewTicker(beat)
+	beats, checks := time.NewTicker(beat), time.NewTicker(validFor)
 	defer beats.Stop()
+	defer checks.Stop()
 
-	for {
+	for ended := false; !ended; {
 		message := []byte(": still there\n\n")
 
 		select {
@@ -180,13 +186,21 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, v *visit, news 
 		case <-h.cfg.Draining:
 			return
 		case <-beats.C:
+		case <-checks.C:
+			message = nil
 		case page := <-news:
 			message = event(page)
 		}
 
 		// The login may have ended since.
-		if _, known := h.cfg.Identify(r); !known || (v.by.Valid != nil && v.by.Valid(r.Context()) != nil) {
-			return
+		_, known := h.cfg.Identify(r)
+		ended = !known || v.by.Valid != nil && errors.Is(v.by.Valid(r.Context()), auth.ErrRefused)
+
+		switch {
+		case ended:
+			message = h.endedEvent(r)
+		case message == nil:
+			continue
 		}
 
 		// A connection that takes nothing for so long is gone.
@@ -200,6 +214,16 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, v *visit, news 
 			return
 		}
 	}
+}
+
+// endedEvent says on the page that its login has ended.
+func (h *handler) endedEvent(r *http.Request) []byte {
+	var b bytes.Buffer
+	if err := endedPage(loginAddress("")).Render(r.Context(), &b); err != nil {
+		return nil
+	}
+
+	return event(b.Bytes())
 }
 
 // event returns a content as one server-sent event.

@@ -19,6 +19,7 @@ type explanation struct {
 		Legal     bool
 		Needs     []string
 	}
+	Editable   bool
 	Due        []struct{ Handler, What, Error, Next string }
 	Timeline   []moments
 	Incomplete []string
@@ -32,6 +33,10 @@ type explanation struct {
 type moments struct {
 	At                    moment
 	Kind, What, Why, Next string
+	Ref                   struct {
+		TransitionID                                                    int64
+		State, Status, Handler, DeadLetter, Endpoint, Delivery, Payment string
+	}
 }
 
 // text is what has happened, with what was written about it.
@@ -57,6 +62,7 @@ type definition struct {
 	Transitions []struct {
 		Event, To string
 		From, If  []string
+		After     struct{ Text string }
 	}
 	Machine *machine
 	Check   *struct {
@@ -69,7 +75,7 @@ func (d definition) moves() (all []diagram.Move) {
 	for _, s := range d.States {
 		for _, t := range d.Transitions {
 			if slices.Contains(t.From, s.State) {
-				all = append(all, diagram.Move{From: s.State, Event: t.Event, To: t.To, Guards: t.If})
+				all = append(all, diagram.Move{From: s.State, Event: t.Event, To: t.To, Guards: t.If, After: t.After.Text})
 			}
 		}
 	}
@@ -217,7 +223,86 @@ func order(ctx context.Context, v *visit) (content, error) {
 	newest := slices.Clone(e.Timeline)
 	slices.Reverse(newest)
 
-	return content{id, orderPage(id, e, svg, lanes(e.Timeline), newest)}, nil
+	return content{id, orderPage(v, id, e, svg, lanes(e.Timeline), rows(v, id, e, newest), v.orderButtons(id, e, d))}, nil
+}
+
+// row is a line of the time line with what a person may do about it.
+type row struct {
+	moments
+	buttons []button
+}
+
+// rows returns the lines with their buttons.
+func rows(v *visit, id string, e explanation, all []moments) (rows []row) {
+	offered := map[string]bool{} // one button for what several lines are about
+
+	for _, m := range all {
+		r := row{moments: m}
+		for _, b := range v.momentButtons(id, e, m) {
+			if !offered[b.address] {
+				offered[b.address] = true
+				r.buttons = append(r.buttons, b)
+			}
+		}
+		rows = append(rows, r)
+	}
+
+	return rows
+}
+
+// momentButtons are the acts on what a line is about.
+func (v *visit) momentButtons(id string, e explanation, m moments) []button {
+	ref := m.Ref
+
+	switch {
+	case ref.DeadLetter != "":
+		return slices.Concat(v.button("redrive-letter", "handler", ref.Handler, "letter", ref.DeadLetter), v.button("discard-letter", "handler", ref.Handler, "letter", ref.DeadLetter))
+	case ref.Delivery != "" && ref.Endpoint != "" && ref.Status != "PENDING" && e.Order != nil:
+		return v.button("resend", "order", id, "transition", fmt.Sprint(ref.TransitionID), "endpoint", ref.Endpoint, "incarnation", e.Order.Incarnation)
+	case ref.Payment != "":
+		return slices.Concat(v.button("refund", "payment", ref.Payment, "order", id), v.button("void", "payment", ref.Payment, "order", id))
+	case m.Kind == "task":
+		return slices.Concat(v.button("complete-task", "order", id, "state", ref.State), v.button("fail-task", "order", id, "state", ref.State))
+	}
+
+	return nil
+}
+
+// orderButtons are the acts on the order itself: the events that are legal now, and what its state allows.
+func (v *visit) orderButtons(id string, e explanation, d definition) (buttons []button) {
+	if e.Order == nil {
+		return slices.Concat(v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id))
+	}
+
+	for _, o := range e.Options {
+		if o.Legal {
+			for _, b := range v.button("apply", "order", id, "event", o.Event) {
+				b.grave = d.ends(o.Event)
+				buttons = append(buttons, b)
+			}
+		}
+	}
+
+	if e.Editable {
+		for _, name := range []string{"add-item", "add-note", "set-address"} {
+			buttons = append(buttons, v.button(name, "order", id)...)
+		}
+	}
+
+	if d.isTerminal(e.Order.State) {
+		return append(buttons, v.button("erase", "order", id)...)
+	}
+
+	return slices.Concat(buttons, v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id))
+}
+
+// itemButtons are the acts on a line of the order.
+func (v *visit) itemButtons(id, sku string, quantity, price int64, editable bool) []button {
+	if !editable {
+		return nil
+	}
+
+	return slices.Concat(v.button("change-item", "order", id, "sku", sku, "quantity", fmt.Sprint(quantity), "price", fmt.Sprint(price)), v.button("remove-item", "order", id, "sku", sku))
 }
 
 func workflow(ctx context.Context, v *visit) (content, error) {

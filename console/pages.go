@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,7 +165,7 @@ func stream(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	return content{"Stream", streamPage(s)}, nil
+	return content{"Stream", streamPage(v, s)}, nil
 }
 
 func shardKind(state string) string {
@@ -179,9 +181,9 @@ func shardKind(state string) string {
 
 type letterList struct {
 	Letters []struct {
-		OrderID, Error, Unreadable string
-		Attempts                   int
-		FailedAt                   moment
+		ID, OrderID, Error, Unreadable string
+		Attempts                       int
+		FailedAt                       moment
 	}
 	Next string
 }
@@ -211,7 +213,7 @@ func deadLetters(ctx context.Context, v *visit) (content, error) {
 		}
 	}
 
-	return content{"Dead letters", lettersPage(handler, handlers, list)}, nil
+	return content{"Dead letters", lettersPage(v, handler, handlers, list)}, nil
 }
 
 type endpointList struct{ Endpoints []endpointShown }
@@ -222,12 +224,38 @@ type endpointShown struct {
 }
 
 type deliveryList struct {
-	Deliveries []struct {
-		OrderID, Endpoint, State, Status, Error string
-		Attempts                                int
-		NextTry                                 moment
+	Deliveries []deliveryShown
+	Next       string
+}
+
+type deliveryShown struct {
+	OrderID, Endpoint, State, Status, Error string
+	TransitionID                            int64
+	Attempts                                int
+	NextTry                                 moment
+}
+
+// deliveryButtons are the acts on a delivery.
+func (v *visit) deliveryButtons(d deliveryShown) []button {
+	if d.Status == "PENDING" {
+		return nil
 	}
-	Next string
+
+	return v.button("resend", "order", d.OrderID, "transition", fmt.Sprint(d.TransitionID), "endpoint", d.Endpoint)
+}
+
+// endpointButtons are the acts on an endpoint. That of the settings is changed there.
+func (v *visit) endpointButtons(e endpointShown) []button {
+	if e.ID == "configured" {
+		return v.button("test-endpoint", "endpoint", e.ID)
+	}
+
+	turn := "disable-endpoint"
+	if e.Status == "DISABLED" {
+		turn = "enable-endpoint"
+	}
+
+	return slices.Concat(v.button("test-endpoint", "endpoint", e.ID), v.button(turn, "endpoint", e.ID), v.button("rotate-endpoint", "endpoint", e.ID))
 }
 
 func deliveries(ctx context.Context, v *visit) (content, error) {
@@ -248,7 +276,7 @@ func deliveries(ctx context.Context, v *visit) (content, error) {
 		}
 	}
 
-	return content{"Deliveries", deliveriesPage(endpoints.Endpoints, of, status, list)}, nil
+	return content{"Deliveries", deliveriesPage(v, endpoints.Endpoints, of, status, list)}, nil
 }
 
 func endpointKind(status string) string {
@@ -262,16 +290,16 @@ func endpointKind(status string) string {
 	return "bad"
 }
 
-type actList struct {
+type actsRead struct {
 	Acts []struct {
-		At                moment
-		Who, Act, On, Via string
+		At                                      moment
+		Who, Act, On, Via, Reason, Result, Code string
 	}
 	Next string
 }
 
 func audit(ctx context.Context, v *visit) (content, error) {
-	var list actList
+	var list actsRead
 	if err := v.get(ctx, with("/v1/audit", "limit", "50", "cursor", v.query("cursor")), &list); err != nil {
 		return content{}, err
 	}

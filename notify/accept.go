@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,7 +33,13 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 		}
 	}
 
+	before, follows := d.handed.take(n)
+
 	if len(wanting) == 0 {
+		if follows {
+			d.handed.note(n, before.endpoint)
+		}
+
 		return nil
 	}
 
@@ -43,20 +50,39 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 		one = wanting[0].ID
 	}
 
-	known, err := d.records.ofOrder(ctx, string(n.OrderID), one)
-	if err != nil {
+	var known []Delivery
+	if follows = follows && (before.endpoint == "" || before.endpoint == one); follows {
+		one = before.endpoint
+	} else if known, err = d.records.ofOrder(ctx, string(n.OrderID), one); err != nil {
 		return err
 	}
 
+	taken, err := d.acceptUnlessStored(ctx, n, wanting, known)
+	if err == nil && taken {
+		d.handed.note(n, one)
+	}
+
+	return err
+}
+
+// acceptUnlessStored stores the deliveries that are not among the known ones of the order. It reports whether
+// all deliveries of the order up to this one were taken, as far as they are known.
+func (d *Deliveries) acceptUnlessStored(ctx context.Context, n Notification, wanting []Endpoint, known []Delivery) (taken bool, err error) {
 	stored := map[string]bool{}  // endpoints that have this notification
 	pending := map[string]bool{} // endpoints where an earlier one is PENDING
+	taken = true
+
 	for _, k := range known {
+		age := cmp.Or(cmp.Compare(k.Incarnation, n.Incarnation), cmp.Compare(k.TransitionID, n.TransitionID))
+		// With a later one, the record of the stream comes again: those after it are stored, too.
+		taken = taken && k.taken() && age <= 0
+
 		switch {
 		case k.TransitionID == n.TransitionID && k.Key == n.Key:
 			stored[k.Endpoint] = true
 		// Earlier by the order's life, and by its transition: a replay or another group has the same
 		// transition and is not held up.
-		case cmp.Or(cmp.Compare(k.Incarnation, n.Incarnation), cmp.Compare(k.TransitionID, n.TransitionID)) < 0 && !k.ended():
+		case age < 0 && !k.ended():
 			pending[k.Endpoint] = true
 		}
 	}
@@ -64,18 +90,32 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(acceptAtOnce)
 
+	var others atomic.Bool // one was not taken yet
 	for _, e := range wanting {
-		if !stored[e.ID] {
-			group.Go(func() error { return d.accept(ctx, n, e, e.Ordered && pending[e.ID]) })
+		if stored[e.ID] {
+			continue
 		}
-	}
 
-	return group.Wait()
+		group.Go(func() error {
+			ended, err := d.accept(ctx, n, e, e.Ordered && pending[e.ID])
+			if !ended {
+				others.Store(true)
+			}
+
+			return err
+		})
+	}
+	err = group.Wait()
+
+	return taken && !others.Load(), err
 }
 
+// taken reports whether the endpoint has the delivery, or is to have none.
+func (d Delivery) taken() bool { return d.Status == Delivered || d.Status == Skipped }
+
 // accept stores the delivery of a notification for one endpoint. If the endpoint has a free place,
-// accept makes the first attempt.
-func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blocked bool) error {
+// accept makes the first attempt. It reports whether this attempt has stored the delivery as taken.
+func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blocked bool) (taken bool, err error) {
 	now := d.clock.Now()
 	delivery := Delivery{Notification: n, Endpoint: e.ID, Status: Pending, NextTry: now, generation: e.generation}
 
@@ -84,12 +124,12 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 		delivery.Status, delivery.Error = Missed, reasonDisabled
 		_, err := d.records.create(ctx, &delivery)
 
-		return err
+		return false, err
 	}
 
 	// Only stored: the first attempt comes when the earlier delivery has ended.
 	if blocked {
-		return d.enqueue(ctx, delivery, now.Add(blockedPause))
+		return false, d.enqueue(ctx, delivery, now.Add(blockedPause))
 	}
 
 	d.mu.Lock()
@@ -100,11 +140,11 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 
 	switch {
 	case !acquired:
-		return d.enqueue(ctx, delivery, now)
+		return false, d.enqueue(ctx, delivery, now)
 	// The stream must not wait for a slow endpoint, so the record comes first, at the cost of a
 	// second write.
 	case slow:
-		return d.storeThenTry(ctx, l, delivery)
+		return false, d.storeThenTry(ctx, l, delivery)
 	}
 
 	return d.tryThenStore(ctx, l, delivery)
@@ -159,7 +199,7 @@ func (d *Deliveries) storeThenTry(ctx context.Context, l *lane, delivery Deliver
 
 // tryThenStore makes the first attempt, and stores the delivery with the outcome. If the attempt
 // takes longer than firstTry, the delivery is stored before its outcome is known.
-func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Delivery) error {
+func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Delivery) (taken bool, err error) {
 	delivery.Attempts = 1
 	ended := make(chan outcome, 1)
 
@@ -196,13 +236,13 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 		}
 	}()
 
-	return err
+	return false, err
 }
 
-// storeFirst stores a delivery whose first attempt has ended.
-func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery, o outcome) error {
+// storeFirst stores a delivery whose first attempt has ended. It reports whether it has stored it as taken.
+func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery, o outcome) (taken bool, err error) {
 	if o.void {
-		return errStopped // the stream hands the notification over again
+		return false, errStopped // the stream hands the notification over again
 	}
 
 	delivery = d.after(delivery, o, d.clock.Now())
@@ -212,14 +252,14 @@ func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery,
 	d.learn(context.WithoutCancel(ctx), l, o)
 
 	if err != nil {
-		return err
+		return false, err
 	}
 
 	if created && o.reason == "" {
 		d.attempted(delivery, o.took)
 	}
 
-	return nil
+	return created && delivery.taken(), nil
 }
 
 var errStopped = errors.New("the worker stopped, or could not read the endpoints, during the first attempt")

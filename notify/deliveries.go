@@ -145,6 +145,8 @@ type Deliveries struct {
 	clock   *dynamo.Clock // the service's, which every worker has
 	records records
 
+	handed handed
+
 	wake chan struct{}  // has room for one
 	work sync.WaitGroup // attempts and looks
 

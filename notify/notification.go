@@ -23,8 +23,11 @@ type Notification struct {
 	// Incarnation is the life of the order: an id that is used again has another one. It is in the Key.
 	Incarnation  transitions.Incarnation  `json:"-"`
 	TransitionID transitions.TransitionID `json:"transitionId"`
-	State        workflow.State           `json:"state"`
-	At           time.Time                `json:"at"`
+	// Previous is the transition right before it, 0 if that is not known. With it, the deliveries of an order
+	// are not read for each of its notifications.
+	Previous transitions.TransitionID `json:"-"`
+	State    workflow.State           `json:"state"`
+	At       time.Time                `json:"at"`
 	// RecordedAt is when the change was recorded by the stream, by the clock of the service, in whole
 	// seconds. Zero: At is used, which is by the clock of the machine that made the change.
 	RecordedAt time.Time `json:"-"`

@@ -295,6 +295,7 @@ func TestAPendingStepDoesNotEndTheExpiry(t *testing.T) {
 		t.Errorf("while the processor is down: %+v, %v", r, err)
 	}
 	s.bank.set(false, nil)
+	s.pass(15 * time.Second)
 
 	if r, err := s.Recover(t.Context(), "", 10); err != nil || r.Finished != 1 || r.Expired != 1 {
 		t.Errorf("after that: %+v, %v", r, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
 	"ratchet/once/ledger"
 	"ratchet/once/txn"
@@ -37,7 +38,7 @@ type Tables struct {
 func (t Tables) Inputs() []*dynamodb.CreateTableInput {
 	return []*dynamodb.CreateTableInput{
 		dynamo.Table(t.Payments, dynamo.TextKey("paymentId")),
-		dynamo.Table(t.Due, dynamo.TextKey("shard"), dynamo.TextKey("due")),
+		due.TableInput(t.Due),
 	}
 }
 
@@ -97,6 +98,7 @@ type Payments struct {
 	clock  *dynamo.Clock
 	ledger *ledger.Owned // its holds and transfers cannot be ended through the plain ledger
 	writer *txn.Writer
+	due    *due.Table
 }
 
 // New returns Payments. The error names every field that breaks a rule.
@@ -112,7 +114,7 @@ func New(cfg Config) (*Payments, error) {
 		Clock:    clock,
 		Keys: map[string][]string{
 			cfg.Tables.Payments: {"paymentId"},
-			cfg.Tables.Due:      {"shard", "due"},
+			cfg.Tables.Due:      due.KeyNames(),
 		},
 	})
 	if err != nil {
@@ -124,7 +126,9 @@ func New(cfg Config) (*Payments, error) {
 		return nil, err
 	}
 
-	return &Payments{cfg: cfg, clock: clock, ledger: owned, writer: writer}, nil
+	rows := &due.Table{Name: cfg.Tables.Due, DynamoDB: cfg.DynamoDB, Clock: clock, First: firstRecovery, Most: lastRecovery}
+
+	return &Payments{cfg: cfg, clock: clock, ledger: owned, writer: writer, due: rows}, nil
 }
 
 // Get reads a payment. It returns ErrUnknownPayment if there is none.

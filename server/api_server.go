@@ -55,8 +55,8 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		return errors.Join(err, listener.Close())
 	}
 
-	if dev {
-		if handler, err = b.withConsole(ctx, handler); err != nil {
+	if dev || b.Config.Console.Console == consoleOn {
+		if handler, err = b.withConsole(ctx, handler, dev); err != nil {
 			return errors.Join(err, listener.Close())
 		}
 	}
@@ -124,7 +124,14 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		return nil, err
 	}
 
+	eraser, err := b.Eraser()
+	if err != nil {
+		return nil, err
+	}
+
 	cfg := api.Config{
+		Eraser:      eraser,
+		Jobs:        b.Jobs,
 		Orders:      b.Orders,
 		Lists:       b.Lists,
 		Stock:       b.Stock,
@@ -142,6 +149,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Status:      b.Status,
 		Around:      b.Around(),
 		DueBefore:   b.DueBefore,
+		Unread:      func() time.Duration { return b.unread.age(time.Now()) },
 		Executions:  b.Executions,
 		Processes:   b.Processes,
 		Machine:     b.flow.machine,
@@ -196,19 +204,33 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 // authenticator returns the check of callers: by API keys and, if an issuer is configured, also by the
 // issuer's tokens.
 func (b *Backend) authenticator() (auth.Authenticator, error) {
-	cfg := b.Config.API
-	switch {
-	case cfg.Issuer == "":
+	if b.Config.API.Issuer == "" {
 		return b.APIKeys, nil
-	case cfg.PublicKey != "":
+	}
+
+	tokens, err := b.tokens()
+	if err != nil {
+		return nil, err
+	}
+
+	return auth.Any{b.APIKeys, tokens}, nil
+}
+
+// tokens returns the check of the issuer's tokens.
+func (b *Backend) tokens() (auth.Authenticator, error) {
+	cfg := b.Config.API
+	if cfg.PublicKey != "" {
 		key, err := os.ReadFile(cfg.PublicKey)
 		if err != nil {
 			return nil, fmt.Errorf("auth-public-key: %w", err)
 		}
 
-		tokens, err := auth.NewJWT(auth.JWTConfig{Claims: cfg.claims(), PublicKey: key})
+		return auth.NewJWT(auth.JWTConfig{Claims: cfg.claims(), PublicKey: key})
+	}
 
-		return auth.Any{b.APIKeys, tokens}, err
+	// The console and the API ask the issuer together.
+	if known := b.health.issuer.Load(); known != nil {
+		return known, nil
 	}
 
 	tokens, err := auth.NewOIDC(cfg.claims())
@@ -217,7 +239,7 @@ func (b *Backend) authenticator() (auth.Authenticator, error) {
 	}
 	b.health.issuer.Store(tokens)
 
-	return auth.Any{b.APIKeys, tokens}, nil
+	return tokens, nil
 }
 
 // runIssuer asks the issuer of tokens for its configuration until it answers.

@@ -25,6 +25,7 @@ import (
 	"ratchet/once/ledger"
 	"ratchet/operate/audit"
 	"ratchet/operate/executions"
+	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
 	"ratchet/operate/telemetry"
 	"ratchet/payments"
@@ -37,6 +38,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/timers"
 )
 
 // Backend has the SDK clients for the place where the data is, and the parts that use them. [Connect]
@@ -77,6 +79,8 @@ type Backend struct {
 	// Endpoints are the receivers of notifications. Deliveries sends the notifications to them.
 	Endpoints  *notify.Endpoints
 	Deliveries *notify.Deliveries
+	// Timers makes the transitions that time makes.
+	Timers *timers.Timers
 	// Lists are the lists of orders, nil without [Config.OrderLists].
 	Lists *lists.Lists
 	// Refusals has the refused requests of orders.
@@ -88,6 +92,8 @@ type Backend struct {
 	Processes *processes.Store
 	// Audit holds the acts of people.
 	Audit *audit.Log
+	// Jobs do one act to many subjects.
+	Jobs *jobs.Store
 
 	// Telemetry has the figures of this process.
 	Telemetry *telemetry.Telemetry
@@ -97,6 +103,7 @@ type Backend struct {
 	health    health
 	own       ownListeners
 	presence  presence
+	unread    unreadStream
 	flow      *flow
 	processor payments.Processor
 	carrier   shipping.Carrier // nil if there is none
@@ -143,6 +150,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		b.assembleRefusals,
 		func() error { return b.assembleOrders(events) },
 		b.assembleLists,
+		b.assembleTimers,
 		b.assembleExecutions,
 		b.assembleOnce,
 		b.assembleActions,
@@ -150,6 +158,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		b.assembleAPIKeys,
 		b.assembleProcesses,
 		b.assembleAudit,
+		b.assembleJobs,
 		b.assemblePayments,
 		b.assembleShipping,
 		b.assembleNotify,
@@ -248,7 +257,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		RefundReturns: b.Config.RefundReturns,
 		Parcels:       b.Reports,
 
-		Events: reactions.Events{Reacting: b.Tracing.Reacting, Reacted: events.Reacted},
+		Events: reactions.Events{Reacting: b.Tracing.Reacting, Reacted: events.Reacted, MovedByOther: b.Telemetry.MovedByOther},
 		Log:    b.log,
 	}
 

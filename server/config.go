@@ -110,6 +110,11 @@ type Config struct {
 	// parcels comes back, they refund the parcel's lines. Without it a person must do both. It applies to
 	// orders that are returned while it is set.
 	RefundReturns bool `koanf:"refund-returns"`
+	// ExpireUnpaid is how long an order of the built-in shop may be PENDING before it expires, and ReturnWindow
+	// how long after its delivery it is closed, see [workflow.Terms]: whole seconds, at least 1 min, at most 366 days. 0:
+	// never. Other definitions say so themselves.
+	ExpireUnpaid time.Duration `koanf:"expire-unpaid"`
+	ReturnWindow time.Duration `koanf:"return-window"`
 	// DeclinePercent is the share of payments that the sandbox bank declines, in percent,
 	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
 	DeclinePercent int `koanf:"decline-percent"`
@@ -151,6 +156,8 @@ type Config struct {
 	AuditRetention time.Duration `koanf:"audit-retention"`
 	// API configures the HTTP API.
 	API APIConfig `koanf:",squash"`
+	// Console says who logs in to the console.
+	Console ConsoleConfig `koanf:",squash"`
 	// Network says who reaches the listeners.
 	Network NetworkConfig `koanf:",squash"`
 	// Identity is the identity of the data directory that the engine at EndpointURL must have open (see
@@ -213,10 +220,20 @@ func (c Config) WithDefaults() Config {
 
 	// Other fields stay empty: their defaults depend on where the data is, or on free ports.
 	c.API = c.API.withDefaults()
-	c.Network = c.Network.withDefaults()
+	c.Console, c.Network = c.Console.withDefaults(), c.Network.withDefaults()
 	fill(&c.Tracing.Propagation, PropagateToAll)
 
 	return c
+}
+
+// isTerm reports whether a delay is one of the built-in shop's timed transitions.
+func isTerm(d time.Duration) bool {
+	return d >= time.Minute && d <= 366*24*time.Hour && d%time.Second == 0
+}
+
+// hasBuiltInDefinition reports whether the orders are those of the built-in shop.
+func (c Config) hasBuiltInDefinition() bool {
+	return c.OrderDefinition == "" && (c.Parts.Workflow == nil || c.Parts.Workflow.Definition == nil)
 }
 
 var prefixRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{0,40}$`) })
@@ -240,6 +257,14 @@ func (c Config) Validate() error {
 
 	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)
 	require(c.CallsPerSecond >= 0 && c.CallsPerSecond <= 10_000, "calls-per-second %d: 1 to 10000", c.CallsPerSecond)
+	for _, term := range []struct {
+		setting string
+		delay   time.Duration
+	}{{"expire-unpaid", c.ExpireUnpaid}, {"return-window", c.ReturnWindow}} {
+		require(term.delay == 0 || isTerm(term.delay), "%s %s: whole seconds from 1m to 366 days, or 0", term.setting, term.delay)
+		require(term.delay == 0 || c.hasBuiltInDefinition(), "%s: only the built-in definition of orders; another one says after", term.setting)
+	}
+
 	require(c.FreshFor >= time.Millisecond, "fresh-for %s: at least 1ms", c.FreshFor)
 	require(c.DeclinePercent >= 0 && c.DeclinePercent <= 100, "decline-percent %d: 0 to 100", c.DeclinePercent)
 	require(c.TimeoutPercent >= 0 && c.TimeoutPercent <= 100, "timeout-percent %d: 0 to 100", c.TimeoutPercent)
@@ -275,7 +300,7 @@ func (c Config) Validate() error {
 		faults = append(faults, err)
 	}
 
-	if err := errors.Join(c.API.validate(), c.Network.validate()); err != nil {
+	if err := errors.Join(c.API.validate(), c.Console.validate(c.API.Issuer), c.Network.validate()); err != nil {
 		faults = append(faults, err)
 	}
 

@@ -19,9 +19,15 @@ import (
 // consoleServer serves the API with the console, as `ratchet dev` does, and an order whose texts are code.
 func consoleServer(t *testing.T, dev bool) (url string, b *server.Backend) {
 	t.Helper()
+
+	return consoleServerWith(t, dev, server.ConsoleConfig{})
+}
+
+func consoleServerWith(t *testing.T, dev bool, cfg server.ConsoleConfig) (url string, b *server.Backend) {
+	t.Helper()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 
-	b = initialized(t, server.Config{Data: filepath.Join(t.TempDir(), "data"), OrderLists: true})
+	b = initialized(t, server.Config{Data: filepath.Join(t.TempDir(), "data"), OrderLists: true, Console: cfg})
 
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -116,15 +122,16 @@ func TestEveryPageOfTheConsoleIsReadable(t *testing.T) {
 // TestTheConsoleOnlyReads: no method but GET, no page that there is not, and nothing for strangers.
 func TestTheConsoleOnlyReads(t *testing.T) {
 	url, _ := consoleServer(t, true)
-	closed, _ := consoleServer(t, false)
+	closed, _ := consoleServerWith(t, false, server.ConsoleConfig{Console: "off"})
 
 	for _, row := range []struct {
 		method, url string
 		header      http.Header
 		status      int
 	}{
-		{http.MethodPost, url + console.Path + "/orders", nil, http.StatusMethodNotAllowed},
-		{http.MethodDelete, url + console.Path + "/orders/o-1", nil, http.StatusMethodNotAllowed},
+		{http.MethodPost, url + console.Path + "/orders", http.Header{"Sec-Fetch-Site": {"same-origin"}}, http.StatusMethodNotAllowed},
+		{http.MethodDelete, url + console.Path + "/orders/o-1", http.Header{"Sec-Fetch-Site": {"same-origin"}}, http.StatusMethodNotAllowed},
+		{http.MethodPost, url + console.Path + "/orders", nil, http.StatusForbidden},
 		{http.MethodGet, url + console.Path + "/nothing", nil, http.StatusNotFound},
 		{http.MethodGet, url + console.Path + "/orders/none", nil, http.StatusNotFound},
 		{http.MethodGet, url + console.Path + "/live/workflow", nil, http.StatusNotFound},

@@ -42,6 +42,10 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 		checks = append(checks, b.checkStates(ctx))
 	}
 
+	if b.Orders.HasTimers() {
+		checks = append(checks, b.checkTimers(ctx))
+	}
+
 	if b.Lists != nil {
 		checks = append(checks, b.checkLists(ctx))
 	}

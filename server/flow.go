@@ -97,7 +97,9 @@ func newFlow(c Config) (*flow, error) {
 	}
 
 	if f.definition == nil {
-		f.definition = workflow.Order()
+		if f.definition, err = workflow.OrderWith(workflow.Terms{ExpireUnpaid: c.ExpireUnpaid, ReturnWindow: c.ReturnWindow}); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
+		}
 	}
 
 	return f, nil

@@ -33,8 +33,9 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The carrier is slow enough that orders are under way during the migration.
-	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true, Patience: 40 * time.Second, Server: server.Config{CarrierDelay: 500 * time.Millisecond, AcceptVersions: []int{2}}})
+	// The carrier is slow enough that orders are under way during the migration. Workers that take each other's
+	// shards may send a notification again, under its key.
+	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true, Repeats: true, Patience: 40 * time.Second, Server: server.Config{CarrierDelay: 500 * time.Millisecond, AcceptVersions: []int{2}}})
 	env.SetStock("mug", 1000)
 
 	// Workers of each version accept the other one, as docs/orders.md says.

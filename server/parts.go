@@ -67,7 +67,15 @@ type Step struct {
 	// can be checked against the definition. Nil: the task does not move its order. A step that only
 	// returns data for a later task of the step apply needs no Effect.
 	Effect func(parameters map[string]any) check.Effect
+	// Permissions are what the handler calls on AWS beside what Ratchet itself calls, for the templates of
+	// `ratchet deploy`: an action and a resource, like "s3:GetObject arn:aws:s3:::photos/*". A table or
+	// queue with the program's prefix is "dynamodb:GetItem table/photos" or "sqs:SendMessage queue/prints". Nil:
+	// the templates have a place for them. Empty: the handler calls nothing.
+	Permissions []string
 }
+
+// permissionRule is the form of [Step.Permissions].
+var permissionRule = regexp.MustCompile(`^[a-z0-9-]+:[A-Za-z0-9*]+ (\*|arn:[^\s"]+|(table|queue|activity|stateMachine|role)/[A-Za-z0-9_./*-]+)$`)
 
 // isDestination reports whether the text of the setting notify names a destination of Parts.
 func (p Parts) isDestination(text string) bool {
@@ -117,6 +125,11 @@ func (p Parts) validate(c Config) error {
 		require(!isBuiltInStep(step.Name, p.Workflow.Shop), "steps[%d].name %q: is a step that Ratchet has", i, step.Name)
 		require(!names[step.Name], "steps[%d].name %q: is there twice", i, step.Name)
 		require(step.Handle != nil, "steps[%d] (%s): Handle must be set", i, step.Name)
+
+		for _, permission := range step.Permissions {
+			require(permissionRule.MatchString(permission),
+				"steps[%d] (%s): permissions %q: must be an action and a resource, like s3:GetObject arn:aws:s3:::photos/*", i, step.Name, permission)
+		}
 
 		names[step.Name] = true
 	}

@@ -50,19 +50,13 @@ func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 			return nil, fmt.Errorf("%w %q: must be one of %s", errPermissionPart, part, strings.Join(known, ", "))
 		}
 
-		text, err := ratchet.Permissions.ReadFile("deploy/permissions/" + part + ".txt")
+		recorded, err := recordedPermissions(part)
 		if err != nil {
 			return nil, err
 		}
 
-		// "action resource # comment"; lines without a resource are headings or empty.
-		for line := range strings.Lines(string(text)) {
-			content, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
-
-			action, resource, found := strings.Cut(content, " ")
-			if !found {
-				continue
-			}
+		for _, line := range recorded {
+			action, resource, _ := strings.Cut(line, " ")
 
 			for _, named := range b.resources(resource) {
 				if p := (doctor.Permission{Action: action, Resource: named}); !seen[p] {
@@ -74,6 +68,24 @@ func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 	}
 
 	return all, nil
+}
+
+// recordedPermissions returns the lines of the part's list, each an action and a resource.
+func recordedPermissions(part string) (lines []string, err error) {
+	text, err := ratchet.Permissions.ReadFile("deploy/permissions/" + part + ".txt")
+	if err != nil {
+		return nil, err
+	}
+
+	// "action resource # comment"; lines without a resource are headings or empty.
+	for line := range strings.Lines(string(text)) {
+		content, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
+		if strings.Contains(content, " ") {
+			lines = append(lines, content)
+		}
+	}
+
+	return lines, nil
 }
 
 // resources returns the last parts of the ARNs that a resource of a list means with this configuration.
@@ -106,7 +118,12 @@ func (b *Backend) resources(resource string) []string {
 }
 
 func (b *Backend) tableResources(name string) []string {
-	table, _, _ := strings.Cut(name, "/")
+	table, rest, _ := strings.Cut(name, "/")
+
+	// The orders may be in a table of another name.
+	if table == ordersTable && b.Config.OrdersTable.Name != "" {
+		return []string{strings.TrimSuffix("table/"+b.Tables.Orders+"/"+rest, "/")}
+	}
 
 	switch table = b.Config.Prefix + table; {
 	case table == b.Tables.SandboxCharges && b.Bank == nil,

@@ -19,7 +19,7 @@ const embeddedLease = 2 * time.Second
 
 // Handlers returns the handlers of the orders' stream.
 func (b *Backend) Handlers() []streams.Handler {
-	return slices.Concat(b.builtInHandlers(), b.listHandlers(), b.ownHandlers)
+	return slices.Concat(b.builtInHandlers(), b.listHandlers(), b.timerHandlers(), b.ownHandlers)
 }
 
 // builtInHandlers returns the reactions of the shop, or, in another workflow, those that every workflow has.
@@ -38,8 +38,8 @@ func (b *Backend) assembleHandlers() error {
 		return nil
 	}
 
-	// The name is reserved even if the setting order-lists is off: dead letters with this name may exist.
-	taken := map[string]bool{listsHandler: true}
+	// The names are reserved even if the handlers are off: dead letters with these names may exist.
+	taken := map[string]bool{listsHandler: true, timersHandler: true}
 	for _, h := range b.builtInHandlers() {
 		taken[h.Name] = true
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,9 @@ func deadLetterQueue(queue string) string {
 // good requests into dead letters.
 const maxReceiveCount = 100
 
+// queueRetention is how many seconds a queue keeps a message: 14 days, the maximum.
+const queueRetention = 14 * 24 * 60 * 60
+
 // createRequestsQueue creates the requests' queue and the queue for its dead letters if
 // Config.RequestsQueue is a name. It does not change existing queues.
 func (b *Backend) createRequestsQueue(ctx context.Context) error {
@@ -53,7 +57,7 @@ func (b *Backend) createRequestsQueue(ctx context.Context) error {
 		return nil
 	}
 
-	attributes := map[string]string{"MessageRetentionPeriod": "1209600"} // 14 days, the maximum
+	attributes := map[string]string{"MessageRetentionPeriod": strconv.Itoa(queueRetention)}
 	if strings.HasSuffix(name, ".fifo") {
 		attributes["FifoQueue"] = "true"
 	}

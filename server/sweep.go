@@ -16,10 +16,16 @@ const (
 // sweeps returns the sweeps of a worker by the names in the metrics. Each name has its own loop, because
 // a carrier that hangs must not delay the payments.
 func (b *Backend) sweeps() map[string][]func(context.Context) error {
-	return map[string][]func(context.Context) error{
+	all := map[string][]func(context.Context) error{
 		"payments": {b.releaseExpired, b.recoverPayments},
 		"reports":  {b.Reports.Sweep},
 	}
+
+	if b.Orders.HasTimers() {
+		all["timers"] = []func(context.Context) error{b.moveDue}
+	}
+
+	return all
 }
 
 // sweep calls the functions one after the other, every 15 s until ctx ends. Any number of workers may

@@ -19,6 +19,7 @@ import (
 	"ratchet/once/inventory"
 	"ratchet/once/ledger"
 	"ratchet/operate/audit"
+	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
@@ -30,6 +31,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/timers"
 )
 
 // Tables are the names of the tables. `ratchet init --json` prints the struct, so the field
@@ -49,8 +51,12 @@ type Tables struct {
 	Deliveries, Endpoints string
 	// Processes holds the running processes, Audit the acts of people.
 	Processes, Audit string
+	// Jobs holds the jobs, and a row for each of their subjects.
+	Jobs string
 	// Refusals holds the refused requests of orders.
 	Refusals string
+	// OrdersDue holds the rows of orders that time moves.
+	OrdersDue string
 	// OrderLists holds lists of orders. The table exists only if [Config.OrderLists] is set.
 	OrderLists string
 }
@@ -60,7 +66,7 @@ func tablesFor(cfg Config) Tables {
 	prefix := cfg.Prefix
 
 	return Tables{
-		Orders:      cmp.Or(cfg.OrdersTable.Name, prefix+"orders"),
+		Orders:      cmp.Or(cfg.OrdersTable.Name, prefix+ordersTable),
 		Events:      prefix + "order-events",
 		Requests:    prefix + "order-requests",
 		Once:        prefix + "once",
@@ -90,7 +96,9 @@ func tablesFor(cfg Config) Tables {
 
 		Processes:  prefix + "processes",
 		Audit:      prefix + "audit",
+		Jobs:       prefix + "jobs",
 		Refusals:   prefix + "refusals",
+		OrdersDue:  prefix + "orders-due",
 		OrderLists: prefix + "order-lists",
 	}
 }
@@ -110,6 +118,8 @@ type tableSpec struct {
 	expiryAttribute string
 	// given: the table is another program's, which creates it.
 	given bool
+	// sandbox: only the sandbox bank and carrier need the table.
+	sandbox bool
 }
 
 func (t Tables) payments() payments.Tables {
@@ -128,15 +138,17 @@ func (t Tables) all() []tableSpec {
 		{input: actions.TableInput(t.Actions), expiryAttribute: actions.ExpiryAttribute},
 		{input: leases.TableInput(t.Leases)},
 		{input: deadletters.TableInput(t.DeadLetters), expiryAttribute: store.Expiry},
-		{input: banksandbox.Table(t.SandboxCharges)},
-		{input: carriersandbox.Table(t.SandboxShipments), expiryAttribute: carriersandbox.ExpiryAttribute},
+		{input: banksandbox.Table(t.SandboxCharges), sandbox: true},
+		{input: carriersandbox.Table(t.SandboxShipments), expiryAttribute: carriersandbox.ExpiryAttribute, sandbox: true},
 		{input: reports.Table(t.CarrierReports), expiryAttribute: reports.ExpiryAttribute},
 		{input: auth.TableInput(t.APIKeys)},
 		{input: notify.DeliveryTableInput(t.Deliveries), expiryAttribute: notify.DeliveryExpiryAttribute},
 		{input: notify.EndpointTableInput(t.Endpoints)},
 		{input: audit.TableInput(t.Audit), expiryAttribute: audit.ExpiryAttribute},
 		{input: processes.TableInput(t.Processes), expiryAttribute: processes.ExpiryAttribute},
+		{input: jobs.TableInput(t.Jobs), expiryAttribute: jobs.ExpiryAttribute},
 		{input: refusals.TableInput(t.Refusals), expiryAttribute: refusals.ExpiryAttribute},
+		{input: timers.TableInput(t.OrdersDue)},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
 		specs = append(specs, tableSpec{input: input})

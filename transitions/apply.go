@@ -32,11 +32,16 @@ type Result struct {
 // A canceled context does not take back a write that was sent: the error is then
 // ErrOutcomeUnknown.
 func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
+	return o.applyTo(ctx, r, sight{})
+}
+
+// applyTo is Apply for a caller that has just read the order, if the sight has one.
+func (o *Orders) applyTo(ctx context.Context, r Request, s sight) (Result, error) {
 	ctx, meter := o.metered(ctx)
 	ctx, trace, end := o.begin(ctx, r.OrderID, r.Event, r.Cause.Trace)
 	r.Cause.Trace = trace
 
-	result, err := o.apply(ctx, r)
+	result, err := o.apply(ctx, r, s)
 	end(result, err)
 
 	if err != nil {
@@ -48,12 +53,19 @@ func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
 }
 
 // apply validates the request, plans it, and leaves the rest to the loop.
-func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
+func (o *Orders) apply(ctx context.Context, r Request, s sight) (Result, error) {
 	if err := o.validate(r); err != nil {
 		return Result{}, err
 	}
 
-	return o.run(ctx, newMove(o, r), sight{id: r.OrderID, life: r.Incarnation})
+	p := newMove(o, r)
+
+	s.id, s.life = r.OrderID, r.Incarnation
+	if s.order == nil {
+		s.order = p.seen()
+	}
+
+	return o.run(ctx, p, s)
 }
 
 // validate returns an ErrInvalidRequest that names what is wrong with the request in every order of the table.
@@ -89,6 +101,10 @@ func newMove(o *Orders, r Request) *move {
 	p := &move{orders: o, request: r, id: r.TransitionID, groups: o.def.Groups(r.Event), assigned: r.TransitionID == 0, call: newCallID()}
 	if r.From != "" {
 		p.groups = narrowed(r.From, o.def.Choices(r.From, r.Event))
+	}
+
+	if r.timer != nil {
+		p.groups = []workflow.Group{r.timer.group}
 	}
 
 	if r.IfMatch != nil {

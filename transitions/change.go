@@ -36,6 +36,24 @@ func (m Mapping) Removed(oldImage, newImage image) (*Order, bool, error) {
 	return o, err == nil, err
 }
 
+// Images reads the two images of a stream record as orders: nil for an image that is not there or not of an order.
+func (m Mapping) Images(oldImage, newImage image) (before, after *Order, err error) {
+	read := func(item image) (*Order, error) {
+		img, ofOrder := m.image(item, "")
+		if len(item) == 0 || !ofOrder {
+			return nil, nil
+		}
+
+		return decode(img)
+	}
+
+	if before, err = read(oldImage); err == nil {
+		after, err = read(newImage)
+	}
+
+	return before, after, err
+}
+
 // FromRecord reads the two images of a stream record. It reports false when the
 // record is no transition: the order was deleted, or its transitionId did not
 // grow (an address was corrected, a note added, a replica wrote the same image

@@ -24,7 +24,8 @@ import (
 // rows for the ids until then; its first row is marked as adopted.
 
 // Record writes the change's transition into the journal. If the row exists already, it
-// stays as it is and Record returns nil; only a row with the event [Lost] is replaced. Record
+// stays as it is and Record returns nil; only a row with the event [Lost] is replaced. Rows that are
+// recorded at the same time share a call if DynamoDB has the method BatchExecuteStatement. Record
 // fails with [ErrJournalAhead] if the row is of another transition, and without a journal table.
 func (o *Orders) Record(ctx context.Context, c Change) error {
 	if o.cfg.JournalTable == "" {
@@ -33,6 +34,14 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	t := c.Transition
 
 	row := o.journalRow(c.New, t, c.Old)
+
+	done, end := o.journalBatches.write(ctx, row)
+	defer end()
+
+	if done {
+		return nil
+	}
+
 	written, refused, err := dynamo.UntilDecided(ctx, o.cfg.Attempts, func() error {
 		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName:                           &o.cfg.JournalTable,

@@ -13,14 +13,27 @@ import (
 // everything that the definition says about it, because an applied request is Replayed under every
 // version of the definition.
 func (p *move) decide(s *sight) decision {
-	order := s.order
-	if !s.fresh {
-		if p.readsFirst() {
-			return decision{look: p.orders.look}
+	switch {
+	case s.fresh:
+		return p.judge(s)
+	case s.order != nil:
+		// What the caller has seen may be outdated. It may plan a write, whose condition is that the order is
+		// still so, and shows for good that the request was applied. It decides nothing else.
+		if d := p.judge(s); d.write != nil || d.result.Verdict == Replayed {
+			return d
 		}
 
-		return p.write(s, p.groups[0], nil)
+		return decision{look: p.orders.look}
+	case p.readsFirst():
+		return decision{look: p.orders.look}
 	}
+
+	return p.write(s, p.groups[0], nil)
+}
+
+// judge is decide for an order that is known, or known to be absent.
+func (p *move) judge(s *sight) decision {
+	order := s.order
 
 	switch {
 	// There is no order that could show that the request was applied.
@@ -69,10 +82,25 @@ func (p *move) decide(s *sight) decision {
 	return p.next(s)
 }
 
+// seen returns the order that the caller has seen, nil if a write could not be planned by it alone. Only in
+// its life, and only under the next id, does the condition of the write find out whether it is outdated.
+func (p *move) seen() *Order {
+	order := p.request.Seen
+	if order == nil || p.request.Incarnation != order.Incarnation || order.Readable(incarnationAttribute) != nil {
+		return nil
+	}
+
+	if p.id != 0 && p.id != order.TransitionID+1 {
+		return nil
+	}
+
+	return order
+}
+
 // readsFirst reports whether the order must be read before anything is written.
 func (p *move) readsFirst() bool {
 	switch {
-	case p.id == 0, p.parcel != nil:
+	case p.id == 0, p.parcel != nil, p.orders.restartsAny(p.request.Event, p.groups):
 		return true // the write depends on the order
 	case p.orders.cfg.Journal == JournalTransactional:
 		return true // the journal's row depends on the order

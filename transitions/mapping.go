@@ -42,7 +42,7 @@ const idPart = "{id}"
 // fields are the attributes that Ratchet reads and writes, without the key.
 var fields = []string{
 	"orderState", "transitionId", previousStateAttribute, incarnationAttribute, versionAttribute, "createdAt",
-	updatedAtAttribute, enteredAtAttribute, recentAttribute, causeAttribute, editCauseAttribute, "items", "total",
+	updatedAtAttribute, enteredAtAttribute, timersAttribute, recentAttribute, causeAttribute, editCauseAttribute, "items", "total",
 	contentVersionAttribute, addressAttribute(shippingAddress), addressAttribute(billingAddress), "notes",
 	customerAttribute, referenceAttribute, metadataAttribute, "placedBy", "placeHash", processedEvents,
 	"parcels", erasedAtAttribute, livesAttribute, requestsAt, requestsAfter,

@@ -18,6 +18,14 @@ func (p *move) next(s *sight) decision {
 		return p.refusal.of(order)
 	}
 
+	if seen := p.request.timer; seen != nil && order.State == seen.From {
+		timer, same := p.orders.sameTimer(order, seen)
+		if !same {
+			return decision{result: Result{Verdict: WrongState, Order: order, Expected: []workflow.State{seen.From}, Reason: "the timer was restarted, moved or ended meanwhile"}}
+		}
+		p.request.timer = &timer
+	}
+
 	groups, reason := p.groups, ""
 	var parcel *parcelUpdate
 	if p.parcel != nil {
@@ -79,6 +87,11 @@ func (p *move) write(s *sight, to workflow.Group, parcel *parcelUpdate) decision
 	// The condition "transitionId < :id" makes sure that the order has not moved past this id.
 	if p.id == 0 {
 		t.transition.ID = s.order.TransitionID + 1
+	}
+
+	p.orders.restarts(&t, s.order)
+	if p.request.timer != nil {
+		p.request.timer.pinTo(&t, s.order)
 	}
 
 	if parcel != nil {

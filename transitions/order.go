@@ -54,7 +54,8 @@ type Order struct {
 	// ErasedAt is when the person was erased from the order, zero if that was not done.
 	ErasedAt time.Time `json:"erasedAt,omitzero"`
 
-	enteredAt time.Time // see EnteredAt; zero without the attribute
+	enteredAt time.Time                    // see EnteredAt; zero without the attribute
+	timers    map[workflow.Event]time.Time // see timersAttribute
 
 	placed  digest
 	earlier []span // the lives that this one continues
@@ -199,6 +200,7 @@ func decode(item image) (*Order, error) {
 	o.CreatedAt = part(o, "createdAt", (*reader).time)
 	o.UpdatedAt = part(o, updatedAtAttribute, (*reader).time)
 	o.enteredAt = part(o, enteredAtAttribute, (*reader).time)
+	o.timers = part(o, timersAttribute, (*reader).startsOf)
 	o.Customer = part(o, customerAttribute, (*reader).optional)
 	o.Reference = part(o, referenceAttribute, (*reader).optional)
 	o.Metadata = part(o, metadataAttribute, (*reader).texts)

@@ -19,6 +19,8 @@ type Orders struct {
 	versions     versions
 	sources      sources
 	updates      updates
+
+	journalBatches journalBatches
 }
 
 // New returns the orders of the configured tables. The error names every field of cfg
@@ -61,6 +63,8 @@ func New(cfg Config) (*Orders, error) {
 		versions:     versions,
 		updates:      newUpdates(cfg.RequestsTable != ""),
 	}
+	o.journalBatches.table, o.journalBatches.clock = cfg.JournalTable, clock
+	o.journalBatches.db, _ = cfg.raw.(statements)
 	o.sources = newSources(len(cfg.Definition.States()), versions.condition, o.types())
 
 	if err := o.checkExpressions(); err != nil {

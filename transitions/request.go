@@ -109,6 +109,11 @@ type Request struct {
 	// is not moved: the request is Superseded, unless the order goes on from that life (see [Orders.Renew])
 	// and has made the transition. It is not part of the request's content.
 	Incarnation Incarnation `json:"-"`
+	// Seen is the order as the caller has read it, or as an earlier request returned it, whole. With
+	// Incarnation, which must be its life, it saves the read that assigning an id costs. It may be
+	// outdated: then the write is refused, and what it returns decides. Only a repeat of an applied request
+	// is answered with Seen itself. It is not part of the request's content.
+	Seen *Order `json:"-"`
 	// Cause says why the transition is requested, and by whom. It is not part of the request's
 	// content.
 	Cause Cause `json:"cause,omitzero"`
@@ -119,6 +124,9 @@ type Request struct {
 	// and truth values, with at most 256 KB of names and texts. They are not part of the request's
 	// content: a retry may have other values.
 	Values map[string]any `json:"values,omitempty"`
+
+	// timer makes the request one of time: it is refused unless the order has this timer.
+	timer *Timer
 }
 
 // Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and
@@ -141,6 +149,10 @@ func (r Request) Validate() error {
 		return fmt.Errorf("%w: ifMatch: not together with transitionId", ErrInvalidRequest)
 	case r.IfMatch != nil && (*r.IfMatch < 0 || *r.IfMatch >= maxTransitionID):
 		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, maxTransitionID-1)
+	}
+
+	if r.Seen != nil && r.Seen.ID != r.OrderID {
+		return fmt.Errorf("%w: seen: is order %s, not %s", ErrInvalidRequest, r.Seen.ID, r.OrderID)
 	}
 
 	if err := r.Incarnation.validateSeen(); err != nil {

@@ -68,7 +68,7 @@ func (o *Order) after(w *step, version int) *Order {
 	after.item = nil
 	after.PreviousState, after.State, after.TransitionID = o.State, t.To, t.ID
 	after.DefinitionVersion, after.UpdatedAt = version, t.At
-	if t.To != o.State && !w.foreign.entered {
+	if (t.To != o.State || w.restart) && !w.foreign.entered {
 		after.enteredAt = t.At
 	}
 	after.ring[o.TransitionID%ringSize].Cause = o.Cause.brief() // the item has the details of the newest only

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,6 +24,13 @@ type step struct {
 	move       workflow.Group
 	version    int           // the order must be of this version; 0: of any that is known
 	parcel     *parcelUpdate // the further changes of a parcel, nil for none
+	// restart: the transition keeps the state and restarts all of its timers.
+	restart bool
+	// timers is the order's new attribute of that name, nil to leave it, and seenTimers what it is before.
+	timers     image
+	seenTimers types.AttributeValue
+	// entered is when the order must have entered its state, zero for any time.
+	entered time.Time
 	// blind: the slot of the ring that the write overwrites is not known.
 	blind bool
 	// foreign are attributes that the write leaves alone. It is only known if the order is.
@@ -78,7 +86,7 @@ func (o *Orders) render(w *step, pin *Order) (types.Update, error) {
 	values[":slot"] = t.slot()
 
 	has := recorded{
-		named: t.request != (digest{}), code: t.Cause.Code != "", details: t.Cause.hasDetails(), enters: enters(w.move),
+		named: t.request != (digest{}), code: t.Cause.Code != "", details: t.Cause.hasDetails(), enters: enters(w.move) || w.restart,
 	}
 	// The texts are made already (see newUpdates). Only the rarer parts are added below.
 	update := o.updates[t.ID%ringSize][has]
@@ -113,6 +121,7 @@ func (o *Orders) render(w *step, pin *Order) (types.Update, error) {
 	if w.foreign != (foreign{}) {
 		update = w.foreign.without(update, values)
 	}
+	update, condition = w.timed(update, condition, values)
 
 	// The guards are checked for a pinned write, too: they may look at attributes that another
 	// program changes without a transition.

@@ -7,7 +7,8 @@ import (
 
 // New checks a spec and returns its definition. The error names the first fault: an unknown part of the
 // content, a bad name, a duplicate or unknown state, two transitions of one event from one source whose
-// guards do not exclude each other, a guard that DynamoDB cannot express, an event that leaves more states
+// guards do not exclude each other, a guard that DynamoDB cannot express, a timed transition without a moment or with a guard that needs
+// a value of the request, a restart of no timer, an event that leaves more states
 // to one target than a condition can compare (100), a state that cannot be reached,
 // a dead end that is not terminal, a terminal state that an event leaves, an unknown state or event in what
 // the spec says about edits, ends and shipping, or a disagreement with looplab/fsm. Every fault but the last kind is a [*SpecError].
@@ -27,6 +28,7 @@ func New(spec Spec) (*Definition, error) {
 		d.indexEvents,
 		d.checkGuards,
 		d.fillTables,
+		d.checkTimers,
 		d.checkSources,
 		d.checkGraph,
 		d.checkShop,
@@ -76,14 +78,14 @@ func (d *Definition) indexEvents() error {
 	switch {
 	case !name().MatchString(string(place)):
 		return specError("place", 0, "place event %q: names match %s", place, name())
-	case place == Migrate:
-		return specError("place", 0, "event %s is reserved for changes of version", Migrate)
+	case place.IsReserved():
+		return specError("place", 0, "event %s is reserved: %s", place, reservedFor(place))
 	}
 
 	for i, t := range d.spec.Transitions {
 		switch {
-		case t.Event == Migrate:
-			return specError("transition", i, "event %s is reserved for changes of version", Migrate)
+		case t.Event.IsReserved():
+			return specError("transition", i, "event %s is reserved: %s", t.Event, reservedFor(t.Event))
 		case !name().MatchString(string(t.Event)):
 			return specError("transition", i, "event %q: names match %s", t.Event, name())
 		case t.Event == place:
@@ -98,6 +100,15 @@ func (d *Definition) indexEvents() error {
 	}
 
 	return nil
+}
+
+// reservedFor says for what a reserved event is.
+func reservedFor(e Event) string {
+	if e == Imported {
+		return "it is the one of orders that come from elsewhere"
+	}
+
+	return "it is the one of changes of version"
 }
 
 func (d *Definition) checkGuards() error {
@@ -132,6 +143,7 @@ func (d *Definition) checkSources() error {
 // fillTables fills next, choices and groups.
 func (d *Definition) fillTables() error {
 	d.next = make([][]uint8, len(d.spec.States))
+	d.timed = make([][]Transition, len(d.spec.States))
 	for i := range d.next {
 		d.next[i] = make([]uint8, len(d.events))
 	}
@@ -181,12 +193,19 @@ func (d *Definition) addSource(i, row, to int) error {
 		}
 	}
 
-	d.choices[cell] = append(d.choices[cell], Transition{
-		Event:  t.Event,
-		From:   []State{from},
-		To:     t.To,
-		Guards: t.Guards,
-	})
+	choice := Transition{
+		Event:   t.Event,
+		From:    []State{from},
+		To:      t.To,
+		Guards:  t.Guards,
+		After:   t.After,
+		Restart: t.Restart,
+	}
+
+	d.choices[cell] = append(d.choices[cell], choice)
+	if t.After != nil {
+		d.timed[row] = append(d.timed[row], choice)
+	}
 
 	// choices has every target. next has one only if all transitions of the cell agree about it.
 	switch next := &d.next[row][cell[1]]; int(*next) {

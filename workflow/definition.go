@@ -18,6 +18,7 @@ type Definition struct {
 	// choices holds the transitions of each row and column.
 	choices map[[2]int][]Transition
 	groups  map[Event][]Group
+	timed   [][]Transition // of each row, those that time makes
 	// reach says for each pair of rows whether events lead from the first
 	// to the second. Every state reaches itself.
 	reach [][]bool

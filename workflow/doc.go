@@ -14,6 +14,10 @@
 // DynamoDB can evaluate too. [RenderGuards] makes them a part of the conditional write,
 // [Guard.Holds] gives the same answer in Go.
 //
+// A transition may have a moment, [After], at which time makes it: a delay after the order has entered the state, or
+// the time in one of its attributes. [Definition.Timed] lists the timers of a state, and [Transition.Due] says
+// when each runs out.
+//
 // [Migrations] map the states of orders from one version of their definition to another.
 //
 // Five packages build on this one: workflow/file reads and writes definition files,

@@ -25,6 +25,13 @@ const (
 // see [Migrations]. No definition may have it.
 const Migrate Event = "migrate"
 
+// Imported is the event with which an order comes here in a state that another program has given it. It is no
+// event of any definition, and nothing follows from it but the journal and the lists. No definition may have it.
+const Imported Event = "imported"
+
+// IsReserved reports whether only Ratchet itself makes the event. It says where an order is and moves none.
+func (e Event) IsReserved() bool { return e == Migrate || e == Imported }
+
 // The events of an order.
 const (
 	Place         Event = "place"

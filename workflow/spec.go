@@ -61,6 +61,12 @@ type Transition struct {
 	// Guards must all hold. Transitions of one event may share a source if their guards exclude each
 	// other. [New] refuses them if it cannot show that they do.
 	Guards []Guard
+	// After says when time makes the transition. Nil: only requests do. A timed transition may also be
+	// requested before, like any other.
+	After *After
+	// Restart starts the timers of the state again if the event keeps the state. Without it, only the timer of
+	// the transition itself starts again.
+	Restart bool
 }
 
 // clone copies the lists, so that a definition does not change with its spec.
@@ -75,6 +81,11 @@ func (s Spec) clone() Spec {
 		t := &s.Transitions[i]
 		t.From = slices.Clone(t.From)
 		t.Guards = slices.Clone(t.Guards)
+
+		if t.After != nil {
+			after := *t.After
+			t.After = &after
+		}
 	}
 
 	return s

@@ -122,7 +122,8 @@ func hasLeft(order *transitions.Order) bool {
 func (s *Steps) endReservation(ctx context.Context, order *transitions.Order, left bool) (string, error) {
 	end, other, verb := s.cfg.Stock.Release, "committed", "released"
 	if left {
-		end, other, verb = s.cfg.Stock.CommitAndClose, "released", "committed"
+		end = func(ctx context.Context, life string) error { return s.cfg.Stock.CommitAndClose(ctx, life) }
+		other, verb = "released", "committed"
 	}
 
 	switch err := end(ctx, order.PlacedLifeID()); {

@@ -42,8 +42,8 @@ const (
 
 // HappyPath writes the state machine of the shortest way from a definition's first state to its first settled
 // state, or to its first terminal one, for the general steps ([General]). The Retry and Catch of its tasks are
-// those of [ErrorClasses]. An execution whose order was moved by another caller looks where it is and goes on
-// from there. The text has the placeholders of server.Workflow and ends with a line break.
+// those of [ErrorClasses]. It waits for the moves that time makes. An execution whose order was moved by another caller
+// looks where it is and goes on from there. The text has the placeholders of server.Workflow and ends with a line break.
 func HappyPath(d *workflow.Definition, p Path) ([]byte, error) {
 	m := &happyPath{definition: d, path: p}
 
@@ -151,7 +151,7 @@ func (m *happyPath) render() ([]byte, error) {
 	for i, move := range m.moves {
 		m.addSteps(i)
 
-		if m.isOutside(move.Event) {
+		if m.isOutside(move) {
 			m.addWait(m.moveName(i), move.To, m.at(i+1))
 			continue
 		}
@@ -163,18 +163,27 @@ func (m *happyPath) render() ([]byte, error) {
 
 	look := m.task("LookArn", map[string]any{"orderId.$": "$.orderId", "started.$": "$$.Execution.StartTime"}, "$.order", "Where")
 	look.Catch = nil // it moves no order
-	m.add("Look", look)
 
 	where := machineState{Type: "Choice", Default: "Done"}
 	for i, move := range m.moves {
-		// If no event leads to the first state, an execution whose order was moved never finds it there.
-		if i == 0 && !m.comesBack() {
+		// If no event leads to the first state, an execution whose order was moved never finds it there. One
+		// whose wait has timed out does.
+		if i == 0 && !m.comesBack() && !m.isOutside(move) {
 			continue
 		}
 		where.Choices = append(where.Choices, machineChoice{"$.order.state", string(move.From[0]), m.at(i)})
 	}
 	where.Choices = append(where.Choices, detours...)
-	m.add("Where", where)
+
+	// A Choice needs a rule. Without moves, it does not matter where the order is.
+	if len(where.Choices) == 0 {
+		look.Next = "Done"
+	}
+	m.add("Look", look)
+
+	if len(where.Choices) > 0 {
+		m.add("Where", where)
+	}
 	m.add("Done", machineState{Type: "Succeed"})
 
 	return m.text()
@@ -202,7 +211,7 @@ func (m *happyPath) at(move int) string {
 
 func (m *happyPath) moveName(move int) string {
 	t := m.moves[move]
-	if m.isOutside(t.Event) {
+	if m.isOutside(t) {
 		return "Await" + stateNamed(string(t.To))
 	}
 
@@ -219,11 +228,12 @@ func (m *happyPath) before(move int) (all []PathStep) {
 	return all
 }
 
-func (m *happyPath) isOutside(event workflow.Event) bool {
+// isOutside reports whether the execution waits for a move that others or time make.
+func (m *happyPath) isOutside(move workflow.Transition) bool {
 	s := m.definition.Shipping()
 	reported := append([]workflow.Event{s.Part, s.Left, s.Delivered, s.Canceled}, s.Returned...)
 
-	return slices.Contains(m.path.Outside, event) || slices.Contains(reported, event)
+	return move.After != nil || slices.Contains(m.path.Outside, move.Event) || slices.Contains(reported, move.Event)
 }
 
 // addSteps adds the program's steps before a move, each with the event that follows its refusal.

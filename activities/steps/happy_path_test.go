@@ -51,6 +51,30 @@ transitions:
 settled: [DONE]
 `
 
+const settledYAML = `
+name: settled
+version: 1
+place: place
+initial: OPEN
+states: [{state: OPEN}, {state: BUSY}, {state: DONE, terminal: true}]
+transitions:
+  - {event: take, from: [OPEN], to: BUSY, after: 1d}
+  - {event: drop, from: [BUSY], to: DONE}
+settled: [OPEN]
+`
+
+// TestTheHappyPathWaitsForTime: an execution does not make what is not due yet.
+func TestTheHappyPathWaitsForTime(t *testing.T) {
+	text, err := steps.HappyPath(definitionOf(t, strings.Replace(settledYAML, "settled: [OPEN]", "settled: [BUSY]", 1)), steps.Path{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if !strings.Contains(string(text), `"AwaitBusy"`) || strings.Contains(string(text), `"take"`) {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestTheHappyPathFitsItsDefinition: what is written passes the check of the definition and its state machine.
 func TestTheHappyPathFitsItsDefinition(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -65,6 +89,8 @@ func TestTheHappyPathFitsItsDefinition(t *testing.T) {
 			{Name: "reserve", Placeholder: "ReserveArn", Before: "pay", Refused: "cancel"},
 			{Name: "charge", Placeholder: "ChargeArn", Before: "pay", Refused: "fail_payment"},
 		}}},
+		"an order that needs no execution":   {definitionOf(t, settledYAML), steps.Path{}},
+		"a move that time makes":             {definitionOf(t, strings.Replace(settledYAML, "settled: [OPEN]", "settled: [BUSY]", 1)), steps.Path{}},
 		"guards, and a state beside the way": {definitionOf(t, guardedYAML), steps.Path{}},
 	} {
 		text, err := steps.HappyPath(row.definition, row.path)

@@ -40,6 +40,19 @@ func (c *keyCache) get(id string, hash [sha256.Size]byte, now time.Time) (Key, b
 	return entry.key, true
 }
 
+// byID returns the cached key with the id, if its entry has not expired.
+func (c *keyCache) byID(id string, now time.Time) (Key, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	entry, found := c.keys[id]
+	if !found || !now.Before(entry.until) {
+		return Key{}, false
+	}
+
+	return entry.key, true
+}
+
 func (c *keyCache) put(id string, hash [sha256.Size]byte, key Key, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -60,6 +60,12 @@ func (c Claims) validate() error {
 	return errors.Join(errs...)
 }
 
+// Principal returns the principal of a verified token of the issuer: its subject with its tenant, scope and grant. It fails
+// with ErrRefused if one of them is missing or invalid.
+func (c Claims) Principal(subject string, claims map[string]any) (Principal, error) {
+	return c.withDefaults().principal("oidc", subject, claims)
+}
+
 // principal returns the principal of a verified token: its subject, its tenant, and the
 // highest scope and the grant for personal data that it has. It fails with ErrRefused if one of them is missing or
 // invalid.

@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -190,6 +191,29 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (Principal, error
 
 	key := decodeKey(item)
 	k.cache.put(id, hash, key, now.Add(cacheFor))
+
+	return key.principal(now)
+}
+
+// Find returns the principal of the key with the id, as it is now: for who has proved before to have the key. It fails with
+// ErrRefused if there is no such key or if it has ended. A revocation is seen within 5 s.
+func (k *Keys) Find(ctx context.Context, id string) (Principal, error) {
+	now := time.Now()
+	if key, found := k.cache.byID(id, now); found {
+		return key.principal(now)
+	}
+
+	item, err := k.read(ctx, id)
+
+	switch {
+	case err != nil:
+		return Principal{}, fmt.Errorf("read api key %s: %w", id, err)
+	case len(dynamo.Bytes(item, "hash")) != sha256.Size: // no key, but a shared secret
+		return Principal{}, ErrRefused
+	}
+
+	key := decodeKey(item)
+	k.cache.put(id, [sha256.Size]byte(dynamo.Bytes(item, "hash")), key, now.Add(cacheFor))
 
 	return key.principal(now)
 }

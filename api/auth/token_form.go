@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -72,6 +73,20 @@ func decodePart(part string, into any) error {
 	}
 
 	return nil
+}
+
+// Expiry returns when a verified token ends: the zero time if it does not say so.
+func Expiry(token string) time.Time {
+	parts := strings.Split(token, ".")
+
+	var claims struct {
+		Expiry float64 `json:"exp"`
+	}
+	if len(parts) != 3 || decodePart(parts[1], &claims) != nil {
+		return time.Time{}
+	}
+
+	return time.Unix(int64(claims.Expiry), 0)
 }
 
 // checkNames refuses claims whose names differ only in case from those that are read.

@@ -79,7 +79,7 @@ The HTTP API is at %[1]s (loopback; callers are not authenticated; docs/api.md):
 
 `, at.api, console.Path, body)
 	} else {
-		apiBanner(out, at.api, ratchet)
+		apiBanner(out, at.api, ratchet, b.Config.Console.Console != "off")
 	}
 
 	if at.admin != "" {

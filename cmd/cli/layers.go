@@ -17,7 +17,7 @@ import (
 
 // secrets are the settings whose value is never printed. Each can be in a file of its own, named by
 // the setting with -file at its end.
-var secrets = []string{"webhook-secret", "callback-secret", "carrier-secret", "carrier-token", "action-keys", "smtp-url"}
+var secrets = []string{"webhook-secret", "callback-secret", "carrier-secret", "carrier-token", "action-keys", "smtp-url", "console-client-secret", "console-secret"}
 
 // maxSecretFile is the size in bytes of the largest file with a secret.
 const maxSecretFile = 64 << 10

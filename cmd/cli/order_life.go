@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"ratchet/payments"
 	"ratchet/server"
@@ -25,7 +26,8 @@ func reservationOf(ctx context.Context, b *server.Backend, arg string) (string, 
 }
 
 // paymentOf returns the id of the payment that the argument means: the argument itself, if a payment
-// has this id or no order has it, or else the id of the order's payment.
+// has this id or no order has it, or else the id of the order's payment. An order that was paid elsewhere has none, which
+// is no error of the caller: it is said in words.
 func paymentOf(ctx context.Context, b *server.Backend, arg string) (string, error) {
 	_, err := b.Payments.Get(ctx, arg)
 	if !errors.Is(err, payments.ErrUnknownPayment) {
@@ -35,6 +37,15 @@ func paymentOf(ctx context.Context, b *server.Backend, arg string) (string, erro
 	order, found, err := orderNamed(ctx, b, arg)
 	if err != nil || !found {
 		return arg, err
+	}
+
+	elsewhere, err := b.PaidElsewhere(ctx, order)
+	if err != nil {
+		return "", err
+	}
+
+	if elsewhere {
+		return "", &statusError{exitRefused, fmt.Errorf("order %s was paid elsewhere: there is no payment here, and its money is given back where it was paid", order.ID)}
 	}
 
 	return b.Payments.OfOrder(ctx, order.LifeIDs())

@@ -19,7 +19,8 @@ func reconcileCommand(s *settings) *cobra.Command {
 		Use: "reconcile", Short: "Compare the processor's file with payments and ledger", Args: cobra.NoArgs,
 		Long: `Compares the processor's report of its operations with the payments and the ledger, and
 lists every mismatch with its reason: missing-here, missing-there, kind, amount, currency,
-state, duplicate, ledger.
+state, duplicate, ledger. A step of an order that was paid elsewhere is listed as paid-elsewhere, and is
+no mismatch.
 
 The file is CSV with a header and one record per line. It has these columns in any order;
 others are ignored:
@@ -57,7 +58,7 @@ line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.
 		defer file.Close()
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			cfg.Payments, cfg.Ledger = b.Payments, b.Ledger
+			cfg.Payments, cfg.Ledger, cfg.Elsewhere = b.Payments, b.Ledger, b.PaysElsewhere
 			cfg.Events.Progress = func(list string, n int) { s.progress.print("%s: %d", list, n) }
 
 			// A bad line is reported and skipped: the others are compared all the same.
@@ -110,6 +111,10 @@ func printTotals(out io.Writer, asJSON bool, t reconcile.Totals) (err error) {
 			t.Matched, t.Mismatched, plural.Of(t.BadLines, "line"))
 		for _, reason := range slices.Sorted(maps.Keys(t.Reasons)) {
 			fmt.Fprintf(out, "  %s: %d\n", reason, t.Reasons[reason])
+		}
+
+		if t.Elsewhere > 0 {
+			fmt.Fprintf(out, "  %s, no mismatch: %d\n", reconcile.PaidElsewhere, t.Elsewhere)
 		}
 	}
 

@@ -79,6 +79,7 @@ func newCommands(s *settings) *cobra.Command {
 		s.takes(paymentsCommand(s), targetFlags),
 		s.takes(reconcileCommand(s), outputFlags, targetFlags),
 
+		deployCommand(s),
 		s.takes(backupCommand(s), outputFlags, targetFlags),
 		s.takes(restoreCommand(s), outputFlags, settingsFlags, dataFlags),
 		s.takes(compactCommand(s), outputFlags, targetFlags),
@@ -92,6 +93,7 @@ func newCommands(s *settings) *cobra.Command {
 		s.takes(tasksCommand(s), outputFlags, targetFlags, ordersFlags),
 		s.takes(streamsCommand(s), outputFlags, targetFlags, ordersFlags),
 		s.takes(deadLettersCommand(s), outputFlags, targetFlags, ordersFlags),
+		s.takes(jobsCommand(s), outputFlags, targetFlags, ordersFlags),
 		endpointsCommand(s),
 		s.takes(deliveriesCommand(s), outputFlags, targetFlags, notificationFlags),
 		s.takes(listenCommand(s), targetFlags, ordersFlags),

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/api"
+	"ratchet/console"
 	"ratchet/notify/webhooks"
 	"ratchet/server"
 )
@@ -122,7 +123,7 @@ func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) (e
 	} else if open {
 		_, err = fmt.Fprintf(c.OutOrStdout(), "The HTTP API is at %s (loopback; callers are not authenticated).\n", url)
 	} else {
-		apiBanner(c.OutOrStdout(), url, strings.TrimSpace(programName()+" "+backendFlags(b)))
+		apiBanner(c.OutOrStdout(), url, strings.TrimSpace(programName()+" "+backendFlags(b)), b.Config.Console.Console != "off")
 	}
 
 	if err == nil && !s.json {
@@ -145,10 +146,14 @@ func backendFlags(b *server.Backend) string {
 }
 
 // apiBanner prints how to call the API with a key.
-func apiBanner(out io.Writer, url, ratchet string) {
+func apiBanner(out io.Writer, url, ratchet string, withConsole bool) {
 	fmt.Fprintf(out, `The HTTP API is at %s (docs/api.md). Callers need a key:
   %s keys create --name me --scope admin
   curl -H 'Authorization: Bearer rk_...' %[1]s/v1/orders
 
 `, url, ratchet)
+
+	if withConsole {
+		fmt.Fprintf(out, "See the orders in a browser, after a login with a key or at the issuer (docs/console.md):\n  %s%s/\n\n", url, console.Path)
+	}
 }

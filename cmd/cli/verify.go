@@ -21,7 +21,8 @@ func verifyCommand(s *settings) *cobra.Command {
 			"behind its orders: transitions that are missing in it and still in the order's ring are counted,\n" +
 			"but are no mismatch, if the workers have not handled them. That is known from the checkpoints of\n" +
 			"the stream, with a minute for clocks that differ, and from the journal's retry queue. With --lag\n" +
-			"the age of a transition decides instead. Exit status 1 on any mismatch.",
+			"the age of a transition decides instead. A state that another program has changed without a transition is\n" +
+			"the mismatch moved: see `ratchet orders adopt`. Exit status 1 on any mismatch.",
 	}
 	lag := c.Flags().Duration("lag", time.Minute, "how far the journal may be behind, 0 or more; default: up to what the workers have handled")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -79,12 +80,18 @@ type verificationCounts struct {
 	Rows       int `json:"rows"`
 	Lagging    int `json:"lagging"`
 	Mismatched int `json:"mismatched"`
+	// Elsewhere counts orders that had been paid when they came here.
+	Elsewhere int `json:"paidElsewhere,omitempty"`
 }
 
 // add counts one order and prints its mismatches.
 func (v *verification) add(c inspect.Check) error {
 	v.counts.Orders++
 	v.counts.Rows += c.Rows
+
+	if c.Elsewhere {
+		v.counts.Elsewhere++
+	}
 	v.progress.print("%s compared, %d mismatched", plural.Of(v.counts.Orders, "order"), v.counts.Mismatched)
 
 	var mismatches []inspect.Finding
@@ -136,6 +143,9 @@ func (v *verification) finish() error {
 	} else {
 		_, err = fmt.Fprintf(v.out, "%s and %s compared: %d mismatched, %d whose journal follows within the lag\n",
 			plural.Of(v.counts.Orders, "order"), plural.Of(v.counts.Rows, "row"), v.counts.Mismatched, v.counts.Lagging)
+		if err == nil && v.counts.Elsewhere > 0 {
+			_, err = fmt.Fprintf(v.out, "%s had been paid elsewhere before they came here: no payment is missing\n", plural.Of(v.counts.Elsewhere, "order"))
+		}
 	}
 
 	if err == nil && v.counts.Mismatched > 0 {

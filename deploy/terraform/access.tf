@@ -1,41 +1,567 @@
-# Who may call what: deploy/permissions, which a test records (tests/deploy), as one policy for each part.
+# Written by `ratchet deploy terraform`: change the program or its settings, and write it again.
+# Who may call what: the calls that a test has recorded of each part, as one policy for each.
 
 locals {
-  parts = ["activities", "api", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"]
-
-  # Each line is an action, a resource and, sometimes, a comment.
-  lines = { for part in local.parts : part => [
-    for line in split("\n", trimspace(file("${path.module}/../permissions/${part}.txt"))) : split(" ", line)
-  ] }
-
-  actions_on = { for part, lines in local.lines : part => { for line in lines : line[1] => line[0]... } }
-
-  # Resources with the same actions share a statement.
-  statements = { for part, actions_on in local.actions_on : part => {
-    for resource, actions in actions_on : join(",", sort(actions)) => resource...
-  } }
+  # For each part, what it may do with which resources. A resource is a kind and a name; @ stands for the prefix.
+  statements = {
+    activities = [
+      {
+        actions   = ["states:ListStateMachines", "states:SendTaskFailure", "states:SendTaskHeartbeat", "states:SendTaskSuccess"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["states:CreateActivity", "states:GetActivityTask"]
+        resources = [["activity", "@accept"], ["activity", "@compensate"], ["activity", "@look"], ["activity", "@pay"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@accounts"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
+        resources = [["table", "@carrier-reports"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@holds"], ["table", "@inventory"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem"]
+        resources = [["table", "@inventory-due"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem"]
+        resources = [["table", "@ledger"], ["table", "@transfers"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@once"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
+        resources = [["table", "@order-requests"], ["table", "@payments"]]
+      },
+      {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem"]
+        resources = [["table", "@parked-tasks"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
+        resources = [["table", "@payments-due"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
+      },
+      {
+        actions   = ["dynamodb:UpdateItem"]
+        resources = [["table", "@refusals"]]
+      },
+    ]
+    api = [
+      {
+        actions   = ["states:ListStateMachines", "states:SendTaskFailure", "states:SendTaskSuccess"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["states:DescribeExecution", "states:GetExecutionHistory", "states:RedriveExecution"]
+        resources = [["execution", "@order:*"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine", "states:ListExecutions", "states:StartExecution"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@accounts"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@actions"], ["table", "@once"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
+        resources = [["table", "@api-keys"], ["table", "@order-requests"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@audit"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@deliveries"], ["table", "@leases"]]
+      },
+      {
+        actions   = ["dynamodb:Query"]
+        resources = [["table", "@deliveries/index/queue"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@endpoints"], ["table", "@inventory"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@holds"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
+        resources = [["table", "@inventory-due"], ["table", "@payments-due"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@ledger"], ["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
+        resources = [["table", "@order-lists"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+        resources = [["table", "@orders/stream/*"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@parked-tasks"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"]
+        resources = [["table", "@payments"], ["table", "@transfers"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@refusals"]]
+      },
+    ]
+    notifications = [
+      {
+        actions   = ["states:ListStateMachines"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["sqs:SendMessage"]
+        resources = [["queue", "@listen-*"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@deliveries"]]
+      },
+      {
+        actions   = ["dynamodb:Query"]
+        resources = [["table", "@deliveries/index/queue"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@endpoints"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
+      },
+    ]
+    operator = [
+      {
+        actions   = ["states:ListStateMachines", "states:SendTaskFailure", "states:SendTaskSuccess"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["states:DescribeExecution", "states:RedriveExecution"]
+        resources = [["execution", "@order:*"]]
+      },
+      {
+        actions   = ["sqs:CreateQueue", "sqs:DeleteMessage", "sqs:DeleteQueue", "sqs:ReceiveMessage"]
+        resources = [["queue", "@listen-*"]]
+      },
+      {
+        actions   = ["states:ListExecutions", "states:StartExecution"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@accounts"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@audit"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@deliveries"]]
+      },
+      {
+        actions   = ["dynamodb:Query"]
+        resources = [["table", "@deliveries/index/queue"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:Query"]
+        resources = [["table", "@inventory-due"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@leases"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem"]
+        resources = [["table", "@ledger"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-lists"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
+        resources = [["table", "@order-requests"]]
+      },
+      {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+        resources = [["table", "@orders/stream/*"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@parked-tasks"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"]
+        resources = [["table", "@payments"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@payments-due"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@refusals"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Scan"]
+        resources = [["table", "@transfers"]]
+      },
+    ]
+    requests = [
+      {
+        actions   = ["states:ListStateMachines"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"]
+        resources = [["queue", "@requests"]]
+      },
+      {
+        actions   = ["sqs:GetQueueUrl", "sqs:SendMessage"]
+        resources = [["queue", "@requests-dead-letters"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@once"], ["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
+        resources = [["table", "@order-requests"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
+      },
+      {
+        actions   = ["dynamodb:UpdateItem"]
+        resources = [["table", "@refusals"]]
+      },
+    ]
+    sandbox = [
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@sandbox-charges"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@sandbox-shipments"]]
+      },
+    ]
+    stream = [
+      {
+        actions   = ["states:ListStateMachines", "states:SendTaskFailure", "states:SendTaskSuccess"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@accounts"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@carrier-reports"]]
+      },
+      {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@dead-letters"], ["table", "@leases"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@deliveries"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@endpoints"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@holds"], ["table", "@inventory"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem"]
+        resources = [["table", "@inventory-due"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem"]
+        resources = [["table", "@ledger"], ["table", "@transfers"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@once"], ["table", "@parked-tasks"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-lists"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
+        resources = [["table", "@order-requests"], ["table", "@payments"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+        resources = [["table", "@orders/stream/*"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
+        resources = [["table", "@payments-due"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
+      },
+      {
+        actions   = ["dynamodb:UpdateItem"]
+        resources = [["table", "@refusals"]]
+      },
+    ]
+    sweeps = [
+      {
+        actions   = ["states:ListStateMachines"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["states:DescribeExecution"]
+        resources = [["execution", "@order:*"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine", "states:ListExecutions"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@accounts"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@carrier-reports"], ["table", "@holds"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@inventory"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:Query"]
+        resources = [["table", "@inventory-due"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
+        resources = [["table", "@leases"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem"]
+        resources = [["table", "@ledger"], ["table", "@transfers"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-lists"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
+        resources = [["table", "@order-requests"], ["table", "@payments"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@payments-due"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@processes"]]
+      },
+      {
+        actions   = ["dynamodb:UpdateItem"]
+        resources = [["table", "@refusals"]]
+      },
+    ]
+    viewer = [
+      {
+        actions   = ["dynamodb:ListStreams", "dynamodb:ListTables", "sqs:ListQueues", "states:ListActivities", "states:ListStateMachines"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["states:DescribeExecution", "states:GetExecutionHistory"]
+        resources = [["execution", "@order:*"]]
+      },
+      {
+        actions   = ["sqs:GetQueueAttributes", "sqs:GetQueueUrl"]
+        resources = [["queue", "@requests"]]
+      },
+      {
+        actions   = ["iam:SimulatePrincipalPolicy"]
+        resources = [["role", "@*"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine", "states:ListExecutions"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"]
+        resources = [["table", "@*"]]
+      },
+      {
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Scan"]
+        resources = [["table", "@accounts"], ["table", "@transfers"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem"]
+        resources = [["table", "@actions"], ["table", "@inventory"], ["table", "@refusals"]]
+      },
+      {
+        actions   = ["dynamodb:Scan"]
+        resources = [["table", "@api-keys"]]
+      },
+      {
+        actions   = ["dynamodb:Query"]
+        resources = [["table", "@audit"], ["table", "@deliveries/index/queue"], ["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@holds"], ["table", "@leases"], ["table", "@processes"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan"]
+        resources = [["table", "@deliveries"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Scan"]
+        resources = [["table", "@endpoints"], ["table", "@once"], ["table", "@parked-tasks"], ["table", "@payments"]]
+      },
+      {
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan"]
+        resources = [["table", "@ledger"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Scan"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+        resources = [["table", "@orders/stream/*"]]
+      },
+    ]
+  }
 
   in_account = "${local.region}:${local.account}:"
 
-  # As the files name resources: a kind, and a name without the prefix.
   arns = {
-    table        = "arn:${local.partition}:dynamodb:${local.in_account}table/${var.prefix}"
-    queue        = "arn:${local.partition}:sqs:${local.in_account}${var.prefix}"
-    activity     = "arn:${local.partition}:states:${local.in_account}activity:${var.prefix}"
-    stateMachine = "arn:${local.partition}:states:${local.in_account}stateMachine:${var.prefix}"
-    role         = "arn:${local.partition}:iam::${local.account}:role/${var.prefix}"
-    execution    = "arn:${local.partition}:states:${local.in_account}execution:${var.prefix}"
+    table        = "arn:${local.partition}:dynamodb:${local.in_account}table/"
+    queue        = "arn:${local.partition}:sqs:${local.in_account}"
+    activity     = "arn:${local.partition}:states:${local.in_account}activity:"
+    stateMachine = "arn:${local.partition}:states:${local.in_account}stateMachine:"
+    role         = "arn:${local.partition}:iam::${local.account}:role/"
+    execution    = "arn:${local.partition}:states:${local.in_account}execution:"
+    other        = ""
   }
 
   policies = { for part, statements in local.statements : part => {
     Version = "2012-10-17"
-    Statement = [for actions, resources in statements : {
-      Effect = "Allow"
-      Action = split(",", actions)
-      Resource = [for resource in resources : resource == "*" ? "*" : join("", [
-        local.arns[split("/", resource)[0]],
-        replace(join("/", slice(split("/", resource), 1, length(split("/", resource)))), "order/*", "order:*"),
-      ])]
+    Statement = [for one in statements : {
+      Effect   = "Allow"
+      Action   = one.actions
+      Resource = [for r in one.resources : join("", [local.arns[r[0]], replace(r[1], "@", var.prefix)])]
     }]
   } }
 

@@ -1,5 +1,6 @@
+# Written by `ratchet deploy terraform`: change the program or its settings, and write it again.
 # Alarms, each with a page below docs/runbooks, and a rule for executions that end badly: the same as
-# deploy/cloudformation/alarms.yaml.
+# alarms.yaml of `ratchet deploy cloudformation`.
 
 variable "email" {
   description = "Who gets the alarms; empty to subscribe to the topic yourself."
@@ -33,13 +34,13 @@ locals {
     activity   = "" # of an alarm that compares what is scheduled with what is started
   }
 
-  stopped_alarms = { for activity in ["accept", "pay"] : "activities-not-started-${activity}" => {
+  stopped_alarms = { for activity in local.activities : "activities-not-started-${activity}" => {
     description = "Tasks of the activity ${activity} are scheduled and no worker starts any. Runbook: docs/runbooks/activities-waiting.md"
     activity    = aws_sfn_activity.activity[activity].arn
     period      = 900
   } }
 
-  waiting_alarms = { for activity in ["accept", "pay"] : "activities-waiting-${activity}" => {
+  waiting_alarms = { for activity in local.activities : "activities-waiting-${activity}" => {
     description = "Tasks of the activity ${activity} wait more than a minute for a worker. Runbook: docs/runbooks/activities-waiting.md"
     namespace   = "AWS/States"
     metric      = "ActivityScheduleTime"

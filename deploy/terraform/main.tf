@@ -1,5 +1,7 @@
-# Tables, activities, queues and the state machine: the same as deploy/cloudformation/core.yaml, to which a
-# test compares them (tests/deploy).
+# Written by `ratchet deploy terraform`: change the program or its settings, and write it again.
+# Tables, activities, queues and the state machine of the workflow order, version 1: the same as core.yaml of
+# `ratchet deploy cloudformation`, and as `ratchet init` creates.
+# Every process needs the setting order-lists=true; service.tf has it.
 
 locals {
   tables = {
@@ -9,7 +11,7 @@ locals {
     audit             = { keys = ["day", "place"], types = { day = "S", place = "S" }, ttl = "expiresAt" }
     carrier-reports   = { keys = ["pk", "sk"], types = { pk = "S", sk = "S" }, ttl = "expiresAt" }
     dead-letters      = { keys = ["source", "id"], types = { source = "S", id = "S" }, ttl = "expireAt" }
-    deliveries        = { keys = ["orderId", "delivery"], types = { orderId = "S", delivery = "S", queue = "S", due = "N" }, index = { name = "queue", keys = ["queue", "due"], projection = "INCLUDE", attributes = ["key", "state", "event", "from", "at", "recordedAt", "attributes", "cause", "status", "attempts", "answer", "response", "error", "createdAt", "triedAt", "redeliveries", "version", "generation", "tried"] }, ttl = "expiresAt" }
+    deliveries        = { keys = ["orderId", "delivery"], types = { orderId = "S", delivery = "S", queue = "S", due = "N" }, indexes = [{ name = "queue", keys = ["queue", "due"], projection = "INCLUDE", attributes = ["key", "state", "event", "from", "at", "recordedAt", "attributes", "cause", "status", "attempts", "answer", "response", "error", "createdAt", "triedAt", "redeliveries", "version", "generation", "tried"] }], ttl = "expiresAt" }
     endpoints         = { keys = ["endpointId"], types = { endpointId = "S" } }
     holds             = { keys = ["accountId", "holdId"], types = { accountId = "S", holdId = "S" } }
     inventory         = { keys = ["sku"], types = { sku = "S" } }
@@ -21,6 +23,7 @@ locals {
     order-lists       = { keys = ["listKey", "placeKey"], types = { listKey = "S", placeKey = "S" }, ttl = "expiresAt" }
     order-requests    = { keys = ["orderId", "req"], types = { orderId = "S", req = "B" } }
     orders            = { keys = ["orderId"], types = { orderId = "S" }, stream = "NEW_AND_OLD_IMAGES" }
+    orders-due        = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
     parked-tasks      = { keys = ["orderId"], types = { orderId = "S" }, ttl = "expiresAt" }
     payments          = { keys = ["paymentId"], types = { paymentId = "S" } }
     payments-due      = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
@@ -62,14 +65,14 @@ resource "aws_dynamodb_table" "table" {
   }
 
   dynamic "global_secondary_index" {
-    for_each = can(each.value.index) ? [each.value.index] : []
+    for_each = try(each.value.indexes, [])
     content {
       name            = global_secondary_index.value.name
       hash_key        = global_secondary_index.value.keys[0]
-      range_key       = global_secondary_index.value.keys[1]
+      range_key       = try(global_secondary_index.value.keys[1], null)
       projection_type = global_secondary_index.value.projection
 
-      non_key_attributes = global_secondary_index.value.attributes
+      non_key_attributes = try(global_secondary_index.value.attributes, null)
     }
   }
 
@@ -163,9 +166,11 @@ resource "aws_sfn_state_machine" "order" {
   type     = "STANDARD"
   role_arn = aws_iam_role.state_machine.arn
 
-  definition = templatefile("${path.module}/../../statemachine.asl.json", merge(
-    { TaskTokensTable = aws_dynamodb_table.table["parked-tasks"].name },
-    # The activity take-photo stands as ${TakePhotoArn}.
-    { for name in local.activities : "${replace(title(replace(name, "-", " ")), " ", "")}Arn" => aws_sfn_activity.activity[name].id },
-  ))
+  definition = templatefile("${path.module}/statemachine.asl.json", {
+    TaskTokensTable = aws_dynamodb_table.table["parked-tasks"].name
+    AcceptArn       = aws_sfn_activity.activity["accept"].id
+    CompensateArn   = aws_sfn_activity.activity["compensate"].id
+    LookArn         = aws_sfn_activity.activity["look"].id
+    PayArn          = aws_sfn_activity.activity["pay"].id
+  })
 }

@@ -1,8 +1,9 @@
-# Services on ECS with Fargate: the same as deploy/cloudformation/service.yaml, once for each element of
-# var.services.
+# Written by `ratchet deploy terraform`: change the program or its settings, and write it again.
+# Services on ECS with Fargate: the same as service.yaml of `ratchet deploy cloudformation`, once for each
+# element of var.services.
 
 variable "services" {
-  description = "What runs: worker, api, activities, stream, requests, notifications or sweeps. Empty: nothing, as when the workers run elsewhere."
+  description = "What runs: worker, api, activities, stream, requests, notifications, sweeps. Empty: nothing, as when the workers run elsewhere."
   type = map(object({
     image           = string
     tasks           = optional(number, 2)
@@ -115,6 +116,7 @@ resource "aws_ecs_task_definition" "service" {
       { name = "AWS_REGION", value = local.region },
       { name = "RATCHET_PREFIX", value = var.prefix },
       { name = "RATCHET_REQUESTS_QUEUE", value = aws_sqs_queue.requests.name },
+      { name = "RATCHET_ORDER_LISTS", value = "true" },
       { name = "RATCHET_LOG_FORMAT", value = "json" },
     ]
 

@@ -1,3 +1,5 @@
+# Written by `ratchet deploy terraform`: change the program or its settings, and write it again.
+
 terraform {
   required_version = ">= 1.5"
 

@@ -237,7 +237,7 @@ func TestASweepReturnsTenErrors(t *testing.T) {
 		s.reserveUntil(t, fmt.Sprint("o-", i), time.Minute)
 	}
 	s.clock.Advance(2 * time.Minute)
-	s.transport.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems"))
+	s.transport.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems", "PutItem"))
 
 	n, err := s.ExpireDue(t.Context(), 100)
 	if count := strings.Count(fmt.Sprint(err), "expire the reservation of order"); n != 0 || count != 10 {
@@ -276,7 +276,7 @@ func TestACanceledSweepPostponesNothing(t *testing.T) {
 func TestRowsThatStayAreNotCounted(t *testing.T) {
 	for name, fault := range map[string]embeddedtest.Fault{
 		"the row is not deleted":   embeddedtest.Answer("AccessDeniedException", "DeleteItem"),
-		"the row is not postponed": embeddedtest.Answer("AccessDeniedException", "TransactWriteItems"),
+		"the row is not postponed": embeddedtest.Answer("AccessDeniedException", "TransactWriteItems", "PutItem"),
 	} {
 		s := newStock(t)
 		set(t, s, "mug", 10)

@@ -8,12 +8,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
 
 type dynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
@@ -81,6 +83,7 @@ type Stock struct {
 	cfg    Config
 	clock  *dynamo.Clock
 	writer *txn.Writer
+	due    *due.Table
 }
 
 // New checks cfg and returns the stock.
@@ -97,12 +100,14 @@ func New(cfg Config) (*Stock, error) {
 		Clock:    clock,
 		Keys: map[string][]string{
 			cfg.Table:    {skuKey},
-			cfg.DueTable: {shardKey, dueKey},
+			cfg.DueTable: due.KeyNames(),
 		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("inventory: %w", err)
 	}
 
-	return &Stock{cfg: cfg, clock: clock, writer: writer}, nil
+	rows := &due.Table{Name: cfg.DueTable, DynamoDB: cfg.DynamoDB, Clock: clock, First: cfg.every}
+
+	return &Stock{cfg: cfg, clock: clock, writer: writer, due: rows}, nil
 }

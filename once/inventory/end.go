@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
@@ -22,8 +23,11 @@ func (s *Stock) Commit(ctx context.Context, order string) error {
 // CommitAndClose is Commit for an order whose pieces have left: it also closes an order that has
 // reserved nothing, so that a reservation that arrives late is refused. It returns ErrExpired
 // if the reservation has expired, and ErrClosed if it was released.
-func (s *Stock) CommitAndClose(ctx context.Context, order string) error {
-	return s.checkAndEnd(ctx, order, ending{verb: "settle", status: Committed, counter: committed, closes: true})
+//
+// A caller that expects certain lines to be reserved passes them on. If the order has reserved exactly
+// these, its reservation is not read.
+func (s *Stock) CommitAndClose(ctx context.Context, order string, expected ...Line) error {
+	return s.checkAndEnd(ctx, order, ending{verb: "settle", status: Committed, counter: committed, closes: true, expected: expected})
 }
 
 // Release returns the reserved pieces to the available ones. It returns nil if it has done
@@ -44,8 +48,10 @@ type ending struct {
 	closes bool
 	// margin is for how long the reservation must have expired.
 	margin time.Duration
+	// expected are the lines that the order has probably reserved; nil if they are not known.
+	expected []Line
 	// due is the row of the due table that goes in the same transaction; nil for none.
-	due image
+	due *due.Row
 }
 
 func expiry(margin time.Duration) ending {
@@ -55,7 +61,7 @@ func expiry(margin time.Duration) ending {
 func (s *Stock) checkAndEnd(ctx context.Context, order string, e ending) error {
 	err := checkOrder(order)
 	if err == nil {
-		err = s.end(ctx, order, e, nil)
+		err = s.endExpected(ctx, order, e)
 	}
 
 	if err != nil {
@@ -63,6 +69,59 @@ func (s *Stock) checkAndEnd(ctx context.Context, order string, e ending) error {
 	}
 
 	return nil
+}
+
+// endExpected commits the expected lines, on condition that the order has reserved exactly these, or ends
+// what it has reserved instead. The refused write shows what that is.
+func (s *Stock) endExpected(ctx context.Context, order string, e ending) error {
+	lines, err := checkLines(e.expected)
+	if err != nil { // nothing is expected, or what no order can have reserved
+		return s.end(ctx, order, e, nil)
+	}
+
+	err = s.writer.Write(ctx, s.blindCommit(order, e, lines))
+
+	var refused *txn.CanceledError
+	if !errors.As(err, &refused) || refused.Part != reservationPart {
+		return nameMissing(err)
+	}
+
+	seen, err := decode(refused.Old)
+	if err != nil {
+		return err
+	}
+
+	return s.end(ctx, order, e, &seen)
+}
+
+// blindCommit returns the transaction that commits the lines, if they are what the order has reserved. It
+// leaves the reservation as endTransaction does.
+func (s *Stock) blindCommit(order string, e ending, lines []Line) *txn.Transaction {
+	update := dynamo.NewUpdate(s.cfg.Table, orderKey(order)).
+		Alias("#status", "status").
+		If("#status = :from").
+		Bind(":from", dynamo.S(string(Reserved))).
+		Alias("#lines", "lines").
+		If("#lines = :lines").
+		Bind(":lines", linesValue(lines)).
+		If("attribute_not_exists(expiresAt) OR expiresAt > :now").
+		Set("#status = :to").
+		Bind(":to", dynamo.S(string(e.status))).
+		Set("version = version + :one").
+		Bind(":one", dynamo.N(1)).
+		Set("endedAt = :now").
+		Remove("expiresAt").
+		RemoveAttribute("base")
+
+	var t txn.Transaction
+	t.Marker(reservationPart, types.TransactWriteItem{Update: update.Part()})
+	s.eachAttempt(&t, order, func(now time.Time) { update.Bind(":now", dynamo.Millis(now)) })
+
+	for _, l := range lines {
+		t.Add(skuPart+l.SKU, s.move(l, reserved, e.counter), short(errShort))
+	}
+
+	return &t
 }
 
 // end ends the order's reservation and moves its pieces. Only the reservation knows which
@@ -78,7 +137,7 @@ func (s *Stock) end(ctx context.Context, order string, e ending, seen *record) e
 		// An attempt of a reservation may arrive late, and make the reservation and its row once more. So the row
 		// goes only together with the reservation as it was seen.
 		if e.due != nil {
-			t.Add(duePart, types.TransactWriteItem{Delete: &types.Delete{TableName: &s.cfg.DueTable, Key: e.due}}, nil)
+			t.Add(duePart, s.due.DeletePart(*e.due), nil)
 		}
 
 		return t, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 )
@@ -44,9 +45,7 @@ type Reservation struct {
 type image = dynamo.Item
 
 const (
-	skuKey   = "sku"
-	shardKey = "shard"
-	dueKey   = "due"
+	skuKey = "sku"
 
 	// orderPrefix begins the keys of reservations, which share a table with the SKUs.
 	orderPrefix = "order#"
@@ -59,7 +58,7 @@ func TableInput(name string) *dynamodb.CreateTableInput {
 
 // DueTableInput describes the table of reservations that expire: keys shard and due.
 func DueTableInput(name string) *dynamodb.CreateTableInput {
-	return dynamo.Table(name, dynamo.TextKey(shardKey), dynamo.TextKey(dueKey))
+	return due.TableInput(name)
 }
 
 func key(sku string) image { return image{skuKey: dynamo.S(sku)} }

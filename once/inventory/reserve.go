@@ -137,7 +137,7 @@ func (s *Stock) extend(ctx context.Context, order string, seen record, until tim
 		update.Remove("expiresAt")
 	} else {
 		update.Set("expiresAt = :until").Bind(":until", dynamo.Millis(until))
-		t.Add(duePart, s.duePut(order, until), nil)
+		t.Add(duePart, s.due.PutPart(dueRow(order, until)), nil)
 	}
 	t.Marker(reservationPart, types.TransactWriteItem{Update: update.Part()})
 	s.eachAttempt(&t, order, func(now time.Time) { update.Bind(":now", dynamo.Millis(now)) })
@@ -229,7 +229,7 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 		// Lines that AddIn has reserved have no end, and must not get one.
 		open += " AND attribute_exists(expiresAt)"
 		update.Set("expiresAt = :until").Bind(":until", dynamo.Millis(a.until))
-		t.Add(duePart, s.duePut(order, a.until), nil)
+		t.Add(duePart, s.due.PutPart(dueRow(order, a.until)), nil)
 	}
 	condition := "attribute_not_exists(sku) OR (" + open + ")"
 

@@ -30,8 +30,8 @@ type Entry struct {
 	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Who has done the act: "cli:" and the user's name, "key:" and the id of an API key, and so on.
 	Who string `json:"who"`
-	// Via is the way by which the act came: "cli" or "api". From is the machine of a command, the
-	// address of an API's caller.
+	// Via is the way by which the act came: "cli", "api", "console" or "job". From is the machine of a
+	// command, the address of an API's caller.
 	Via  string `json:"via"`
 	From string `json:"from,omitempty"`
 	// Tenant is the tenant of the API's caller, "" for the default one.
@@ -61,10 +61,12 @@ const (
 	ExpiryAttribute = "expiresAt"
 )
 
-// The bounds of the fields in bytes. Together they fit into one write unit of 1 KB.
+// MaxText is the bound of [Entry.On] and of [Entry.Reason] in bytes.
+const MaxText = 160
+
+// The bounds of the other fields in bytes. All together they fit into one write unit of 1 KB.
 const (
 	maxWho  = 80
-	maxText = 160
 	maxName = 64
 	maxCode = 64
 )
@@ -83,8 +85,8 @@ func (e *Entry) fields() []field {
 		{"from", &e.From, maxName},
 		{"tenant", &e.Tenant, maxName},
 		{"act", &e.Act, maxName},
-		{"on", &e.On, maxText},
-		{"reason", &e.Reason, maxText},
+		{"on", &e.On, MaxText},
+		{"reason", &e.Reason, MaxText},
 		{"request", &e.Request, maxName},
 		{codeAttribute, &e.Code, maxCode},
 	}

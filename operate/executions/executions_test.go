@@ -241,6 +241,15 @@ func TestARepairRedrivesWhereItCanAndElseStartsASuccessor(t *testing.T) {
 	e.place("o-1")
 	e.ended("o-1")
 
+	for _, successor := range []bool{false, true} {
+		plan, err := e.PlanRepair(t.Context(), "o-1", successor)
+		want := map[bool]executions.Action{false: executions.Redriven, true: executions.SuccessorStarted}[successor]
+
+		if err != nil || plan.Action != want || plan.Execution.Name != "o-1" || len(plan.Steps) < 2 {
+			t.Errorf("the plan with successor %t: %+v, %v", successor, plan, err)
+		}
+	}
+
 	action, x, err := e.Repair(t.Context(), "o-1", false)
 	equal(t, "a redrive", []any{action, x.Name, err}, []any{executions.Redriven, "o-1", nil})
 

@@ -40,6 +40,24 @@ func (e *Executions) Redrive(ctx context.Context, id transitions.OrderID) (Execu
 	return current, e.redrive(ctx, current)
 }
 
+// RedriveFrom is Redrive for a caller that has seen the execution before, with the name and the number of
+// redrives. If it has been redriven since, RedriveFrom does nothing and succeeds.
+func (e *Executions) RedriveFrom(ctx context.Context, id transitions.OrderID, name string, redrives int) (Execution, error) {
+	current, exists, err := e.Current(ctx, id)
+	switch {
+	case err != nil:
+		return Execution{}, err
+	case !exists:
+		return Execution{}, fmt.Errorf("redrive the execution of order %s: it has none: %w", id, ErrNotRedrivable)
+	case current.Name == name && current.Redrives > redrives:
+		return current, nil
+	case current.Name != name || !current.Failed():
+		return current, fmt.Errorf("redrive execution %s, which is %s: %w", current.Name, current.Status, ErrHealthy)
+	}
+
+	return current, e.redrive(ctx, current)
+}
+
 func (e *Executions) redrive(ctx context.Context, x Execution) error {
 	// Two repairs of the same failure send the same token, so Step Functions redrives once. A
 	// failure after a redrive has another count, and with it another token.
@@ -73,37 +91,63 @@ const (
 // order where it is. It fails with [ErrHealthy] if the execution runs, or has brought its order to
 // an end.
 func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, successor bool) (Action, Execution, error) {
+	r, err := e.decideRepair(ctx, id, successor)
+	if err != nil {
+		return "", r.current, err
+	}
+
+	switch {
+	case r.action == Redriven:
+		return Redriven, r.current, e.redrive(ctx, r.current)
+	case r.order == nil:
+		return e.succeedUnplaced(ctx, r)
+	}
+
+	x, err := e.startNext(ctx, r.order, r.current)
+
+	return r.action, x, err
+}
+
+// repair is what a repair is about to do.
+type repair struct {
+	action  Action
+	current Execution
+	// order is nil if the execution has failed before its order existed. placed is that order's id then.
+	order  *transitions.Order
+	placed transitions.OrderID
+}
+
+// decideRepair reads what a repair needs, and changes nothing.
+func (e *Executions) decideRepair(ctx context.Context, id transitions.OrderID, successor bool) (repair, error) {
 	order, err := e.order(ctx, id)
 	if errors.Is(err, transitions.ErrUnknownOrder) {
-		return e.repairUnplaced(ctx, id, successor)
+		return e.decideUnplaced(ctx, id, successor)
 	}
 
 	if err != nil {
-		return "", Execution{}, err
+		return repair{}, err
 	}
 
 	current, exists, err := e.currentOf(ctx, order)
 	if err != nil {
-		return "", Execution{}, err
+		return repair{}, err
 	}
 
+	r := repair{action: SuccessorStarted, current: current, order: order}
 	// A success alone is not the end: the execution may have stopped while its order can still
 	// move.
 	done := current.Status == types.ExecutionStatusSucceeded && e.cfg.Orders.Definition().Terminal(order.State)
 
 	switch {
 	case !exists:
-		x, err := e.startNext(ctx, order, current)
-		return Started, x, err
+		r.action = Started
 	case current.Status == types.ExecutionStatusRunning || done:
-		return "", current, fmt.Errorf("repair execution %s, which is %s: %w", current.Name, current.Status, ErrHealthy)
+		return r, fmt.Errorf("repair execution %s, which is %s: %w", current.Name, current.Status, ErrHealthy)
 	case current.Failed() && current.NotRedrivable == "" && !successor:
-		return Redriven, current, e.redrive(ctx, current)
+		r.action = Redriven
 	}
 
-	x, err := e.startNext(ctx, order, current)
-
-	return SuccessorStarted, x, err
+	return r, nil
 }
 
 // startNext starts the first execution of the order, or the successor of the chain's last one. The

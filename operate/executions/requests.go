@@ -268,41 +268,45 @@ func (e Execution) OrderID() transitions.OrderID {
 	return input.OrderID
 }
 
-// repairUnplaced brings on an execution that has failed before its order existed: by a redrive, or by a
-// successor with the same input.
-func (e *Executions) repairUnplaced(ctx context.Context, name transitions.OrderID, successor bool) (Action, Execution, error) {
+// decideUnplaced decides how an execution that has failed before its order existed is brought on: by a
+// redrive, or by a successor with the same input.
+func (e *Executions) decideUnplaced(ctx context.Context, name transitions.OrderID, successor bool) (repair, error) {
 	p, open, err := e.Unplaced(ctx, name)
 	switch {
 	case err != nil:
-		return "", Execution{}, err
+		return repair{}, err
 	case !open:
-		return "", Execution{}, fmt.Errorf("order %s: %w", name, transitions.ErrUnknownOrder)
+		return repair{}, fmt.Errorf("order %s: %w", name, transitions.ErrUnknownOrder)
 	}
 
-	x := *p.Execution
-	if p.Kind != Failed {
-		return "", x, fmt.Errorf("repair execution %s, which is %s: %w", x.Name, x.Status, ErrHealthy)
+	r := repair{action: SuccessorStarted, current: *p.Execution, placed: p.OrderID}
+	x := r.current
+
+	switch {
+	case p.Kind != Failed:
+		return r, fmt.Errorf("repair execution %s, which is %s: %w", x.Name, x.Status, ErrHealthy)
+	case x.NotRedrivable == "" && !successor:
+		r.action = Redriven
+	case p.OrderID == "":
+		return r, fmt.Errorf("repair execution %s: %w: its input names no order", x.Name, ErrNotRedrivable)
 	}
 
-	if x.NotRedrivable == "" && !successor {
-		return Redriven, x, e.redrive(ctx, x)
-	}
+	return r, nil
+}
 
-	if p.OrderID == "" {
-		return "", x, fmt.Errorf("repair execution %s: %w: its input names no order", x.Name, ErrNotRedrivable)
-	}
-
+// succeedUnplaced starts a successor of an execution that has failed before its order existed.
+func (e *Executions) succeedUnplaced(ctx context.Context, r repair) (Action, Execution, error) {
 	machine, err := e.cfg.Machine(ctx)
 	if err != nil {
 		return "", Execution{}, err
 	}
 
-	last, _, err := e.last(ctx, p.OrderID, func(Execution) bool { return true })
+	last, _, err := e.last(ctx, r.placed, func(Execution) bool { return true })
 	if err != nil {
 		return "", Execution{}, err
 	}
 
-	next, err := e.startNumber(ctx, machine, p.OrderID, last.Number+1, x.Input)
+	next, err := e.startNumber(ctx, machine, r.placed, last.Number+1, r.current.Input)
 
 	return SuccessorStarted, next, err
 }

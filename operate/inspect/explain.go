@@ -42,7 +42,8 @@ var holdNotes = map[shipping.HoldAnswer]string{
 
 // NoteHold sets the note of a paid order that is on hold: whether the carrier holds the parcel.
 func (e *Explanation) NoteHold(ctx context.Context, a Around) error {
-	if !e.held || a.Hold == nil {
+	// Where the order is comes before what its state does.
+	if !e.held || a.Hold == nil || e.Note != "" {
 		return nil
 	}
 
@@ -102,6 +103,13 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 	e := Explanation{Order: order, Editable: slices.Contains(o.Editable(), order.State), held: o.Definition().HoldsShipment(order.State)}
 	if order.DefinitionVersion != o.Definition().Version() {
 		e.OtherVersion = order.DefinitionVersion
+	}
+
+	switch left, moved := order.MovedByOther(); {
+	case moved:
+		e.Note = MovedAside(order, left)
+	case order.TransitionID == 0:
+		e.Note = fmt.Sprintf("the order has made no transition here; `ratchet orders adopt %s` brings it in", order.ID.Arg())
 	}
 
 	// The rows are read after the order, so the journal may be ahead of it.

@@ -51,13 +51,20 @@ const (
 // ErrFilter means that orders cannot be filtered like that: the error says why.
 var ErrFilter = errors.New("orders cannot be filtered like that")
 
+// ErrListsNotReady means that a page needs lists of orders that are being built. The same page is answered when they
+// are ready, see [lists.Lists.Ready].
+var ErrListsNotReady = errors.New("the lists of orders are being built")
+
+// timed reports whether the page is bounded by time.
+func (p Page) timed() bool { return !p.Since.IsZero() || !p.Until.IsZero() || p.By != "" }
+
 // checkTimes returns ErrFilter if the times of the page are those of another list than the one that the page comes
 // from.
 func (p Page) checkTimes(fromLists bool) error {
 	byEntering := p.State != "" && p.Customer == "" && p.Reference == ""
 
 	switch {
-	case p.Since.IsZero() && p.Until.IsZero() && p.By == "":
+	case !p.timed():
 		return nil
 	case !fromLists:
 		return fmt.Errorf("%w: by time only with lists of orders (setting order-lists) and without a version", ErrFilter)

@@ -37,7 +37,7 @@ type Unreadable struct {
 
 // Listed returns a page of the orders of one owner (see [lists.Query]) from the lists, newest
 // first. If the lists are not ready, or the page asks for a version or continues a scan, it
-// returns a page of all orders from a scan. l may be nil.
+// returns a page of all orders from a scan; a page that is bounded by time is ErrListsNotReady then. l may be nil.
 func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner string, p Page) (Listing, error) {
 	if p.Limit == 0 {
 		p.Limit = 100
@@ -59,6 +59,11 @@ func Listed(ctx context.Context, o *transitions.Orders, l *lists.Lists, owner st
 			return Listing{}, err
 		}
 		fromLists = ready
+
+		// A filter that no list can answer stays a fault of the caller.
+		if err := p.checkTimes(true); err == nil && !ready && p.timed() {
+			return Listing{}, fmt.Errorf("list orders by time: %w", ErrListsNotReady)
+		}
 	}
 
 	if fromLists {

@@ -218,8 +218,11 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 
 	if a.Payment != nil {
 		// An error is listed by Due.
-		if p, found, err := a.Payment(ctx, e.Order); err == nil && found {
+		switch p, found, err := a.Payment(ctx, e.Order); {
+		case err == nil && found:
 			add("payment", ofPayment(p), nil)
+		case err == nil:
+			add("payment", e.ofElsewhere(d), nil)
 		}
 	}
 

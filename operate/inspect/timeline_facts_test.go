@@ -248,6 +248,8 @@ func (f *facts) simulate(t *testing.T, id transitions.OrderID, random *rand.Rand
 			f.note(id, "payment %ss-2pending", p.ID)
 		}
 		f.payments[id] = p
+	} else if next > 1 {
+		f.note(id, "payment elsewhere") // the order was paid, and not here
 	}
 }
 

@@ -35,6 +35,8 @@ const (
 	FindingState FindingKind = "state"
 	// FindingRing: a slot of the ring is not the journal's row.
 	FindingRing FindingKind = "ring"
+	// FindingMoved: another program has changed the order's state without a transition.
+	FindingMoved FindingKind = "moved"
 	// FindingUnreadable: an item or a row cannot be read.
 	FindingUnreadable FindingKind = "unreadable"
 )
@@ -56,6 +58,8 @@ type Check struct {
 	TransitionID transitions.TransitionID `json:"transitionId"`
 	// Rows is how many rows of the order the journal has.
 	Rows int `json:"rows"`
+	// Elsewhere: the order came here when it had been paid, so its payment is not here.
+	Elsewhere bool `json:"paidElsewhere,omitempty"`
 	// Findings is empty when the order and its journal agree.
 	Findings []Finding `json:"findings,omitempty"`
 }
@@ -166,6 +170,7 @@ func (c *Check) replay(ctx context.Context, o *transitions.Orders, order *transi
 			c.add(FindingBroken, row.ID, "%v", err)
 			return facts, ahead, nil
 		}
+		c.Elsewhere = c.Elsewhere || row.Event == workflow.Imported && PaidElsewhere(o.Definition(), row.Transition)
 	}
 
 	return facts, ahead, nil
@@ -176,8 +181,8 @@ func allows(d *workflow.Definition, t transitions.Transition) bool {
 	switch t.Event {
 	case d.Place():
 		return t.From == "" && t.To == d.Initial()
-	case workflow.Migrate:
-		return d.HasState(t.To) // which mapping led there is not known here
+	case workflow.Migrate, workflow.Imported:
+		return d.HasState(t.To) // which mapping, or which other program, led there is not known here
 	}
 
 	return slices.ContainsFunc(d.Groups(t.Event), func(g workflow.Group) bool {
@@ -216,9 +221,17 @@ func (c *Check) compare(facts transitions.Facts, order *transitions.Order) {
 	}
 }
 
+// MovedAside says that another program has moved the order, and what brings it in.
+func MovedAside(o *transitions.Order, left workflow.State) string {
+	return fmt.Sprintf("another program has moved the order from %s to %s without a transition; `ratchet orders adopt %s` brings it in", left, o.State, o.ID.Arg())
+}
+
 // compareFacts compares state, previous state and version.
 func (c *Check) compareFacts(f transitions.Facts, o *transitions.Order) {
-	if f.State != o.State {
+	switch left, moved := o.MovedByOther(); {
+	case moved:
+		c.add(FindingMoved, f.TransitionID, "%s", MovedAside(o, left))
+	case f.State != o.State:
 		c.add(FindingState, f.TransitionID, "the order is %s, its journal says %s", o.State, f.State)
 	}
 

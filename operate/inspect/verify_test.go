@@ -92,7 +92,7 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 		{"ahead", []inspect.FindingKind{inspect.FindingAhead, inspect.FindingState, inspect.FindingRing}, func(id string) {
 			set(shop.OrdersTable, order(id), "SET transitionId = :v", &types.AttributeValueMemberN{Value: "2"})
 		}},
-		{"state", []inspect.FindingKind{inspect.FindingState}, func(id string) { set(shop.OrdersTable, order(id), "SET orderState = :v", text("SHIPPED")) }},
+		{"moved", []inspect.FindingKind{inspect.FindingMoved}, func(id string) { set(shop.OrdersTable, order(id), "SET orderState = :v", text("SHIPPED")) }},
 		{"previous", []inspect.FindingKind{inspect.FindingState}, func(id string) { set(shop.OrdersTable, order(id), "REMOVE previousState", nil) }},
 		{"ring", []inspect.FindingKind{inspect.FindingRing}, func(id string) {
 			set(shop.OrdersTable, order(id), "SET recent.r2 = :v", &types.AttributeValueMemberB{Value: []byte("1234567890123456")})

@@ -40,6 +40,9 @@ func askingForCapacity(request any) any {
 	case *dynamodb.TransactWriteItemsInput:
 		c := *in
 		return asking(&c, &c.ReturnConsumedCapacity)
+	case *dynamodb.BatchExecuteStatementInput:
+		c := *in
+		return asking(&c, &c.ReturnConsumedCapacity)
 	}
 
 	// Another operation, or another service: it has no such field.
@@ -80,6 +83,8 @@ func (a *awsInstruments) consumed(answer any) {
 		a.addAll("write", out.ConsumedCapacity)
 	case *dynamodb.TransactWriteItemsOutput:
 		a.addAll("write", out.ConsumedCapacity)
+	case *dynamodb.BatchExecuteStatementOutput:
+		a.addAll("write", out.ConsumedCapacity) // this module has statements that write only
 	}
 }
 

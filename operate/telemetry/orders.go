@@ -9,13 +9,23 @@ import (
 
 var orderMetrics = []Metric{
 	{"ratchet_transitions_total", Counter, []string{"event", "verdict"}, "Transition requests by their verdict; placing an order and shipping a parcel count too"},
+	{"ratchet_orders_moved_by_others_total", Counter, nil, "Records of orders whose state another program has changed without a transition"},
 }
 
-type orderInstruments struct{ decided counter }
+type orderInstruments struct{ decided, movedByOthers counter }
 
 func newOrderInstruments(m *meter) orderInstruments {
-	return orderInstruments{decided: m.counter(orderMetrics, "ratchet_transitions_total")}
+	o := orderInstruments{
+		decided:       m.counter(orderMetrics, "ratchet_transitions_total"),
+		movedByOthers: m.counter(orderMetrics, "ratchet_orders_moved_by_others_total"),
+	}
+	o.movedByOthers.zero()
+
+	return o
 }
+
+// MovedByOther counts a record of an order whose state another program has changed.
+func (t *Telemetry) MovedByOther(transitions.OrderID) { t.orders.movedByOthers.inc() }
 
 // OrderEvents returns hooks that count and then call next. Requests for events that are not in the
 // definition count under "other".

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"ratchet/payments"
 )
@@ -48,7 +49,7 @@ func (r *run) compare(ctx context.Context) error {
 		}
 
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			if err := r.compareKey(key, keys[key]); err != nil {
+			if err := r.compareKey(ctx, key, keys[key]); err != nil {
 				return err
 			}
 		}
@@ -65,12 +66,25 @@ func (r *run) compare(ctx context.Context) error {
 }
 
 // compareKey reports every difference between the records of a key.
-func (r *run) compareKey(key string, s *sides) error {
+func (r *run) compareKey(ctx context.Context, key string, s *sides) error {
 	if s.tooYoung() {
 		return nil
 	}
 
 	all := append(s.againstFile(key), s.againstLedger(key)...)
+
+	elsewhere, err := r.isElsewhere(ctx, key, all)
+	if err != nil {
+		return err
+	}
+
+	if elsewhere {
+		r.totals.Elsewhere++
+		all[0].Reason = PaidElsewhere
+
+		return r.found(all[0])
+	}
+
 	for _, m := range all {
 		r.totals.Reasons[m.Reason]++
 		if err := r.found(m); err != nil {
@@ -85,6 +99,16 @@ func (r *run) compareKey(key string, s *sides) error {
 	}
 
 	return nil
+}
+
+// isElsewhere reports whether all that was found is a step of a payment that was made elsewhere.
+func (r *run) isElsewhere(ctx context.Context, key string, all []Mismatch) (bool, error) {
+	if len(all) != 1 || all[0].Reason != MissingHere {
+		return false, nil
+	}
+	payment, _, _ := strings.Cut(key, "/")
+
+	return r.Elsewhere(ctx, payment)
 }
 
 // tooYoung reports whether there is nothing to compare yet: the file has no line with the key, and

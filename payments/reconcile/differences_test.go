@@ -77,6 +77,39 @@ func TestEachDifferenceHasItsReason(t *testing.T) {
 	}
 }
 
+// TestAPaymentElsewhereIsNoMismatch: a step of the file about an order that was paid elsewhere is said, and no mismatch. A
+// duplicate of it is one.
+func TestAPaymentElsewhereIsNoMismatch(t *testing.T) {
+	lists := taken("p", time.Time{})
+	good := "p/c,capture,100,EUR,succeeded\n"
+
+	for file, want := range map[string][]reconcile.Reason{
+		"o-1/charge,charge,5,EUR,succeeded\n":                                    {reconcile.PaidElsewhere},
+		"o-2/charge,charge,5,EUR,succeeded\n":                                    {reconcile.MissingHere},
+		"o-1/charge,charge,5,EUR,succeeded\no-1/charge,charge,5,EUR,succeeded\n": {reconcile.Duplicate, reconcile.MissingHere},
+	} {
+		var found []reconcile.Reason
+
+		cfg := reconcile.Config{Payments: lists, Ledger: lists, Dir: t.TempDir(), Elsewhere: func(_ context.Context, payment string) (bool, error) {
+			return payment == "o-1", nil
+		}}
+
+		totals, err := reconcile.Run(t.Context(), strings.NewReader(header+good+file), cfg, func(m reconcile.Mismatch) error {
+			found = append(found, m.Reason)
+			return nil
+		})
+
+		elsewhere := 0
+		if slices.Contains(want, reconcile.PaidElsewhere) {
+			elsewhere = 1
+		}
+
+		if err != nil || !slices.Equal(found, want) || totals.Elsewhere != elsewhere || totals.Mismatched != 1-elsewhere || totals.Matched != 1 {
+			t.Errorf("%q: %v, want %v; %+v, %v", file, found, want, totals, err)
+		}
+	}
+}
+
 // A young step and its transfer may be in one of the lists only. If both are there, they must agree.
 func TestAYoungStepAgreesWithItsTransfer(t *testing.T) {
 	until := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)

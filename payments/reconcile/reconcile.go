@@ -27,6 +27,9 @@ type Reason string
 const (
 	// MissingHere means that the file has the step as succeeded, and no payment has it.
 	MissingHere Reason = "missing-here"
+	// PaidElsewhere is MissingHere for a step of an order that was paid elsewhere: see Config.Elsewhere. It is said, and is
+	// no mismatch.
+	PaidElsewhere Reason = "paid-elsewhere"
 	// MissingThere means that a payment's step has succeeded, and the file does not have the step.
 	MissingThere Reason = "missing-there"
 	// The payment's step and the line of the file have different kinds, amounts, currencies or states.
@@ -60,9 +63,11 @@ type Totals struct {
 	Steps     int `json:"steps"`
 	Transfers int `json:"transfers"`
 	// Matched is the number of keys on which all lists agree.
-	Matched    int            `json:"matched"`
-	Mismatched int            `json:"mismatched"`
-	Reasons    map[Reason]int `json:"reasons,omitempty"`
+	Matched    int `json:"matched"`
+	Mismatched int `json:"mismatched"`
+	// Elsewhere is the number of keys of payments that were made elsewhere.
+	Elsewhere int            `json:"paidElsewhere,omitempty"`
+	Reasons   map[Reason]int `json:"reasons,omitempty"`
 }
 
 // paymentLister has the method of payments.Payments that this package calls.
@@ -87,6 +92,9 @@ type Config struct {
 	// Dir is the directory for the temporary files, which take about 120 bytes for each
 	// record. Default: the system's directory for temporary files.
 	Dir string
+	// Elsewhere reports whether a payment that is not here was made elsewhere, by the name before the step in its
+	// key. Optional.
+	Elsewhere func(ctx context.Context, payment string) (bool, error)
 	// Events are optional.
 	Events Events
 
@@ -121,6 +129,10 @@ func (c *Config) check() error {
 
 	if c.Events.BadLine == nil {
 		c.Events.BadLine = func(int, error) {}
+	}
+
+	if c.Elsewhere == nil {
+		c.Elsewhere = func(context.Context, string) (bool, error) { return false, nil }
 	}
 
 	if c.Events.Progress == nil {

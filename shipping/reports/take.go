@@ -103,6 +103,7 @@ const otherLife = "the shipment is of another life of the order"
 // of the first one has its event at the end. The order is moved in the life in which the report was judged.
 func (d *Receiver) moveOrder(ctx context.Context, order *transitions.Order, r shipping.Report) (ruling, error) {
 	all := d.moves(r.Milestone)
+	seen := order
 
 	for i, m := range all {
 		id := requestID(r)
@@ -115,6 +116,7 @@ func (d *Receiver) moveOrder(ctx context.Context, order *transitions.Order, r sh
 			Event:       m.event,
 			RequestID:   id,
 			Incarnation: order.Incarnation,
+			Seen:        seen,
 			Cause:       causeOf(r),
 		})
 		switch {
@@ -130,6 +132,7 @@ func (d *Receiver) moveOrder(ctx context.Context, order *transitions.Order, r sh
 		if !result.Verdict.Done() && !reached {
 			return d.refusal(result, m), nil
 		}
+		seen = result.Order
 	}
 
 	return accepted, nil

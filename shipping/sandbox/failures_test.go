@@ -56,11 +56,10 @@ func TestAFailureOfTheTableIsNoAnswer(t *testing.T) {
 func TestAFailedReportIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for operation, logged := range map[string]string{
-			"Query":      "query the queue",
-			"GetItem":    "read the shipment",
-			"UpdateItem": "store the milestone",
-			"PutItem":    "queue the next report",
-			"DeleteItem": "sandbox carrier's report",
+			"Query":              "query the queue",
+			"GetItem":            "read the shipment",
+			"UpdateItem":         "store the milestone",
+			"TransactWriteItems": "go on to the next report",
 		} {
 			var log bytes.Buffer
 			var got []string
@@ -93,7 +92,6 @@ func TestAFailedReportIsMadeAgain(t *testing.T) {
 				t.Errorf("%s: %v, %d failures", operation, err, lost.Strikes())
 			}
 
-			// A report whose row could not be deleted comes again, on a slow machine after a later one.
 			if !slices.Contains(got, "delivered") || strings.Count(log.String(), logged) != 1 || strings.Count(log.String(), "\n") != 1 {
 				t.Errorf("%s: reported %q, logged %s", operation, got, log.String())
 			}
@@ -137,7 +135,7 @@ func TestAReportThatTheShopFailsToTakeIsLogged(t *testing.T) {
 // the parcel has left.
 func TestAParcelThatCannotLeaveIsReportedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, sound := brokenDB(t, "UpdateItem")
+		db, sound := brokenDB(t, "TransactWriteItems")
 		book(t, newCarrier(t, sound, nil), "a", "o-1")
 
 		ctx, stop := context.WithCancel(t.Context())
@@ -267,6 +265,68 @@ func TestReportsThatWaitDoNotHoldUpOthers(t *testing.T) {
 
 		if err := carrier.Run(ctx); err != nil || most != 32 || time.Since(began).Truncate(time.Second) != 9*time.Second {
 			t.Errorf("%d at once, after %v, %v", most, time.Since(began), err)
+		}
+	})
+}
+
+// TestAReportIsOneTransaction, before which it is looked whether the parcel may leave. The last one is only
+// taken out of the queue.
+func TestAReportIsOneTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := embeddedtest.Open(t).AWSConfig()
+		transport := embeddedtest.Intercept(&cfg)
+		db := dynamodb.NewFromConfig(cfg)
+		embeddedtest.Create(t, db, sandbox.Table("carrier"))
+
+		carrier := newCarrier(t, db, nil)
+		book(t, carrier, "a", "o-1")
+
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+
+		if err := carrier.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+
+		for operation, want := range map[string]int{"GetItem": 1, "TransactWriteItems": 2, "DeleteItem": 1, "UpdateItem": 0, "PutItem": 0} {
+			if n := transport.Count(operation); n != want {
+				t.Errorf("%s: %d calls, want %d", operation, n, want)
+			}
+		}
+	})
+}
+
+// TestAReportThatAnotherProcessHasMadeIsNotQueuedAgain: while the shop takes the first report, another
+// process makes all of them.
+func TestAReportThatAnotherProcessHasMadeIsNotQueuedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := newDB(t)
+		var got []string
+		note := func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+			got = append(got, string(r.Milestone))
+			return shipping.Accepted, nil
+		}
+		run := func(deliver sandbox.DeliverFunc) {
+			ctx, stop := context.WithTimeout(t.Context(), time.Second)
+			defer stop()
+
+			if err := newCarrier(t, db, deliver).Run(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		book(t, newCarrier(t, db, nil), "a", "o-1")
+
+		run(func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
+			if len(got) == 0 {
+				run(note)
+			}
+
+			return note(ctx, r)
+		})
+		run(note)
+
+		if want := []string{"shipped", "delivered", "shipped"}; !slices.Equal(got, want) {
+			t.Errorf("reports %q, want %q", got, want)
 		}
 	})
 }

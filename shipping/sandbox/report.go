@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/internal/dynamo"
@@ -135,8 +137,12 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 	// Checked for the first report only: after that the parcel has left and cannot be canceled.
 	if milestone == shipping.Shipped {
 		shipment, err := c.shipment(ctx, key)
-		if err != nil || dynamo.Text(shipment, attrStatus) == statusCanceled {
-			return c.dequeueAfter(ctx, item, err)
+		if err != nil {
+			return err
+		}
+
+		if dynamo.Text(shipment, attrStatus) == statusCanceled {
+			return c.dequeue(ctx, item)
 		}
 
 		// It stays in the queue until the hold has ended.
@@ -161,13 +167,11 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 		return err
 	}
 
-	// The next report is queued before this one is removed. After a crash in between, this report is
-	// repeated, and the shop recognizes its ID.
 	if answer == shipping.Accepted {
-		err = c.advance(ctx, item, r, c.next(key, milestone))
+		return c.advance(ctx, item, r, c.next(key, milestone))
 	}
 
-	return c.dequeueAfter(ctx, item, err)
+	return c.dequeue(ctx, item)
 }
 
 // track stores the milestone that is about to be reported, if Config.Track is set.
@@ -184,58 +188,66 @@ func (c *Carrier) track(ctx context.Context, key string, m shipping.Milestone) e
 	return nil
 }
 
-// advance queues the report of the next milestone, if there is one. After the first report it also
-// marks the shipment as left, unless the shipment was canceled in the meantime.
+// advance replaces the report, which the shop has accepted, by the report of the next milestone, if there is
+// one. With the first report it also marks the shipment as left. All of it is one transaction: after a crash
+// before it, the report is repeated, and the shop recognizes its ID.
 func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Report, next shipping.Milestone) error {
-	key := dynamo.Text(item, "shipment")
+	if r.Milestone != shipping.Shipped && next == "" {
+		return c.dequeue(ctx, item)
+	}
+
+	// Another process has reported it at the same time if the item is gone.
+	parts := []types.TransactWriteItem{{Delete: &types.Delete{
+		TableName:           &c.cfg.Table,
+		Key:                 queueKey(item),
+		ConditionExpression: aws.String("attribute_exists(pk)"),
+	}}}
 
 	if r.Milestone == shipping.Shipped {
-		update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).
+		leave := dynamo.NewUpdate(c.cfg.Table, shipmentKey(r.Shipment)).
 			If(attrStatusName+" <> :canceled").
 			Alias(attrStatusName, attrStatus).
 			Bind(":canceled", dynamo.S(statusCanceled)).
 			SetValue(attrStatus, dynamo.S(statusLeft)).
 			SetValue(ExpiryAttribute, c.expiry())
-
-		_, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
-		// The shipment was canceled during the report. The shop has accepted the report, but no further
-		// report follows.
-		if _, canceled := dynamo.FailedCondition(err); canceled {
-			return nil
-		}
-
-		if err != nil {
-			return fmt.Errorf("let the parcel leave: %w", err)
-		}
+		parts = append(parts, types.TransactWriteItem{Update: leave.Part()})
 	}
 
-	if next == "" {
+	if next != "" {
+		// The next report is due a Delay after this one was due, and not after now: how long the shop took for
+		// this one does not matter.
+		due := dueTime(item).Add(c.lateness(r.Shipment))
+		parts = append(parts, types.TransactWriteItem{Put: &types.Put{TableName: &c.cfg.Table, Item: c.reportItem(due, r.Shipment, r.OrderID, next)}})
+	}
+
+	_, err := c.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: parts})
+	switch {
+	case failedPart(err, 0):
 		return nil
-	}
-
-	// The next report is due a Delay after this one was due, and not after now, so that a repeat writes
-	// the same item.
-	_, err := c.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &c.cfg.Table,
-		Item:      c.reportItem(dueTime(item).Add(c.lateness(key)), key, r.OrderID, next),
-	})
-	if err != nil {
-		return fmt.Errorf("queue the next report: %w", err)
+	// The shipment was canceled during the report. The shop has accepted the report, but no further
+	// report follows.
+	case r.Milestone == shipping.Shipped && failedPart(err, 1):
+		return c.dequeue(ctx, item)
+	case err != nil:
+		return fmt.Errorf("go on to the next report: %w", err)
 	}
 
 	return nil
 }
 
-// dequeueAfter removes the report from the queue if err is nil.
-func (c *Carrier) dequeueAfter(ctx context.Context, item dynamo.Item, err error) error {
-	if err != nil {
-		return err
-	}
+// failedPart reports whether the condition of the transaction's part with this index has failed.
+func failedPart(err error, index int) bool {
+	var canceled *types.TransactionCanceledException
 
-	_, err = c.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &c.cfg.Table,
-		Key:       dynamo.Item{"pk": item["pk"], "sk": item["sk"]},
-	})
+	return errors.As(err, &canceled) && index < len(canceled.CancellationReasons) &&
+		aws.ToString(canceled.CancellationReasons[index].Code) == "ConditionalCheckFailed"
+}
+
+func queueKey(item dynamo.Item) dynamo.Item { return dynamo.Item{"pk": item["pk"], "sk": item["sk"]} }
+
+// dequeue removes the report from the queue.
+func (c *Carrier) dequeue(ctx context.Context, item dynamo.Item) error {
+	_, err := c.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &c.cfg.Table, Key: queueKey(item)})
 
 	return err
 }

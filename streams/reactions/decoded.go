@@ -16,11 +16,17 @@ type decoded struct {
 // decodedKey is the key of the decoded change in a record's memo.
 type decodedKey struct{}
 
-// decode decodes the record, once for all handlers. m says how orders stand in their table.
-func decode(m transitions.Mapping, record streams.Record) *decoded {
+// decode decodes the record, once for all handlers.
+func (r *Reactions) decode(record streams.Record) *decoded {
 	d, _ := record.Memo(decodedKey{}, func() any {
-		d := &decoded{}
+		m, d := r.cfg.Orders.Mapping(), &decoded{}
 		d.change, d.grew, d.err = m.FromRecord(record.Old, record.New)
+
+		if d.err == nil && !d.grew {
+			if id, moved := m.MovedByOther(record.Old, record.New); moved {
+				r.cfg.Events.MovedByOther(id)
+			}
+		}
 
 		return d
 	}).(*decoded)

@@ -21,9 +21,9 @@ var notifiedStates = []workflow.State{
 	workflow.Expired,
 }
 
-// isTransition selects all changes but migrations. Every one of them is handed to the notifier: an endpoint
+// isTransition selects all changes but migrations and imports. Every one of them is handed to the notifier: an endpoint
 // may name its event.
-func isTransition(c transitions.Change) bool { return c.Transition.Event != workflow.Migrate }
+func isTransition(c transitions.Change) bool { return !c.Transition.Event.IsReserved() }
 
 // concernsCustomer selects the changes that enter a notified state. The end of a hold is left out:
 // the customer was notified of the payment before the hold. Other changes concern only endpoints that name
@@ -93,6 +93,10 @@ func notificationOf(c change) notify.Notification {
 		From:         c.Transition.From,
 		Cause:        c.Transition.Cause,
 		Attributes:   map[string]string{},
+	}
+
+	if c.Old != nil {
+		n.Previous = c.Old.TransitionID
 	}
 
 	for name, value := range map[string]string{"currency": c.New.Total.Currency, "customer": c.New.Customer, "placedBy": c.New.PlacedBy} {

@@ -18,8 +18,13 @@ import (
 // can no longer come to an awaited state that was possible before. The placing of an order ends no
 // wait: an execution places the order itself, or reads it before it waits.
 func (r *Reactions) concernsWaits(c transitions.Change) bool {
-	if c.Old == nil {
+	switch {
+	case c.Old == nil:
 		return false
+	// Nothing waits for an order that comes from elsewhere. An execution may wait for one that another program
+	// has moved: it learns of the state now.
+	case c.Transition.Event == workflow.Imported:
+		return c.Transition.From != "" && c.Transition.From != c.New.State
 	}
 
 	// The wait began in another version, whose states this definition need not know. Which state it awaits

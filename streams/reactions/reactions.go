@@ -85,6 +85,9 @@ type Events struct {
 	Reacting func(ctx context.Context, handler string, c transitions.Change) (context.Context, func(error))
 	// Reacted is called after a handler has handled a change.
 	Reacted func(handler string, c transitions.Change)
+	// MovedByOther is called for a record of an order whose state another program has changed without a
+	// transition: once for each time that the record is delivered.
+	MovedByOther func(transitions.OrderID)
 }
 
 const defaultFreshFor = 10 * time.Second
@@ -129,6 +132,10 @@ func (c *Config) check() error {
 
 	if c.Events.Reacted == nil {
 		c.Events.Reacted = func(string, transitions.Change) {}
+	}
+
+	if c.Events.MovedByOther == nil {
+		c.Events.MovedByOther = func(transitions.OrderID) {}
 	}
 
 	if c.Log == nil {
@@ -263,7 +270,7 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 		Filter: func(record streams.Record) bool {
 			// A record that cannot be decoded passes the filter, so that the handler makes a dead
 			// letter of it.
-			d := decode(r.cfg.Orders.Mapping(), record)
+			d := r.decode(record)
 			return d.err != nil || selects(d)
 		},
 		Handle: r.handle(name, selects, react),
@@ -274,7 +281,7 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 // change is checked again, because a redriven record does not pass the filter.
 func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(context.Context, change) error) streams.HandlerFunc {
 	return func(ctx context.Context, record streams.Record) error {
-		d := decode(r.cfg.Orders.Mapping(), record)
+		d := r.decode(record)
 		switch {
 		case d.err != nil:
 			return streams.Permanent(d.err) // a retry reads the same images
@@ -321,10 +328,10 @@ func isClaimed(err error) bool {
 
 func always(transitions.Change) bool { return true }
 
-// enters reports whether the change has moved the order to the state. A migration does not move an
-// order.
+// enters reports whether the change has moved the order to the state. A migration does not move an order, and
+// neither does an import: what was to follow from the state has followed elsewhere.
 func enters(c transitions.Change, state workflow.State) bool {
-	return c.Transition.Event != workflow.Migrate && c.New.State == state && (c.Old == nil || c.Old.State != state)
+	return !c.Transition.Event.IsReserved() && c.New.State == state && (c.Old == nil || c.Old.State != state)
 }
 
 // entersOne reports whether the change has moved the order from outside of the states into one of them.

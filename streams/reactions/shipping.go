@@ -33,6 +33,19 @@ func (r *Reactions) holdsShipment(c transitions.Change) bool {
 // shipOrHold books the shipment of the order, or asks the carrier to hold it. The end of a hold does both:
 // the shipment may not have been booked before.
 func (r *Reactions) shipOrHold(ctx context.Context, c change) error {
+	err := r.shipOrHoldHere(ctx, c)
+	if errors.Is(err, errElsewhere) {
+		return nil
+	}
+
+	return err
+}
+
+// errElsewhere says that the order has come here when it waited for its shipment, or later: the shipment is the
+// business of the program that had the order before. No carrier is asked about it here.
+var errElsewhere = errors.New("the order came here after it was paid")
+
+func (r *Reactions) shipOrHoldHere(ctx context.Context, c change) error {
 	if r.holdsShipment(c.Change) {
 		return r.hold(ctx, c)
 	}
@@ -243,7 +256,7 @@ func (r *Reactions) canShip(state workflow.State) bool {
 
 // payment returns the newest transition with which the order began to wait for its shipment: the one that paid it.
 func (r *Reactions) payment(ctx context.Context, order *transitions.Order) (transitions.TransitionID, error) {
-	paid, err := r.cfg.Orders.TransitionsBy(ctx, order, r.definition().BookedBy()...)
+	paid, err := r.cfg.Orders.TransitionsBy(ctx, order, append(r.definition().BookedBy(), workflow.Imported)...)
 	switch {
 	case err != nil && !transitions.Retryable(err):
 		return 0, streams.Permanent(err)
@@ -251,6 +264,8 @@ func (r *Reactions) payment(ctx context.Context, order *transitions.Order) (tran
 		return 0, err
 	case len(paid) == 0:
 		return 0, streams.Permanent(fmt.Errorf("book shipment of order %s: no transition of it is a payment", order.ID))
+	case paid[len(paid)-1].Event == workflow.Imported:
+		return 0, errElsewhere
 	}
 
 	return paid[len(paid)-1].ID, nil

@@ -17,7 +17,7 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 		return err
 	}
 
-	err := r.cfg.Stock.CommitAndClose(ctx, c.New.PlacedLifeID())
+	err := r.cfg.Stock.CommitAndClose(ctx, c.New.PlacedLifeID(), reservedBy(c.New)...)
 	if errors.Is(err, inventory.ErrClosed) {
 		// The reservation was released before the parcel left, so the stock's level is wrong and a
 		// person has to count.
@@ -25,6 +25,20 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 	}
 
 	return err
+}
+
+// reservedBy returns what the execution of an order has reserved for it, unless the order was edited since;
+// nil if another caller has paid it.
+func reservedBy(order *transitions.Order) (lines []inventory.Line) {
+	if !transitions.PaidByExecution(order.Recent()) || order.Readable("items") != nil {
+		return nil
+	}
+
+	for _, item := range order.Items {
+		lines = append(lines, inventory.Line{SKU: item.SKU, Quantity: item.Quantity})
+	}
+
+	return lines
 }
 
 // cover makes the reservation of a paid order contain the order's lines. If the execution has paid

@@ -16,6 +16,7 @@ import (
 // intrinsic functions carried out.
 type template struct {
 	t          *testing.T
+	dir        string
 	root       map[string]*yaml.Node // by section
 	parameters map[string]string
 	resources  map[string]map[string]*yaml.Node // the members of each resource
@@ -24,7 +25,13 @@ type template struct {
 func readTemplate(t *testing.T, name string, parameters map[string]string) *template {
 	t.Helper()
 
-	text, err := os.ReadFile(filepath.Join(root, "cloudformation", name))
+	return readTemplateIn(t, filepath.Join(root, "cloudformation"), name, parameters)
+}
+
+func readTemplateIn(t *testing.T, dir, name string, parameters map[string]string) *template {
+	t.Helper()
+
+	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +41,7 @@ func readTemplate(t *testing.T, name string, parameters map[string]string) *temp
 		t.Fatal(err)
 	}
 
-	c := &template{t: t, root: members(document.Content[0]), resources: map[string]map[string]*yaml.Node{}}
+	c := &template{t: t, dir: dir, root: members(document.Content[0]), resources: map[string]map[string]*yaml.Node{}}
 	c.parameters = map[string]string{
 		"AWS::AccountId": account, "AWS::Region": region, "AWS::Partition": "aws",
 	}

@@ -69,7 +69,7 @@ func coreOf(c *template) (resources, map[string]guarded) {
 	for _, properties := range c.ofType("AWS::Serverless::StateMachine") {
 		r.Machine = fmt.Sprint(properties["Name"])
 
-		text, err := os.ReadFile(root + "/cloudformation/" + fmt.Sprint(properties["DefinitionUri"]))
+		text, err := os.ReadFile(c.dir + "/" + fmt.Sprint(properties["DefinitionUri"]))
 		if err != nil {
 			t.Fatal(err)
 		}

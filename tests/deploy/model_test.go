@@ -51,7 +51,7 @@ func created(t *testing.T, b *server.Backend) resources {
 	t.Helper()
 
 	ctx := t.Context()
-	r := resources{Tables: map[string]table{}, Queues: map[string]queue{}, Machine: prefix + "order"}
+	r := resources{Tables: map[string]table{}, Queues: map[string]queue{}, Machine: prefix + b.Orders.Definition().Name()}
 
 	names, err := b.DynamoDB.ListTables(ctx, &dynamodb.ListTablesInput{})
 	if err != nil {
@@ -106,8 +106,10 @@ func created(t *testing.T, b *server.Backend) resources {
 	}
 	r.Definition = aws.ToString(machine.Definition)
 
-	for _, name := range []string{prefix + "requests", prefix + "requests-dead-letters"} {
-		r.Queues[name] = createdQueue(t, b, name)
+	if b.Config.RequestsQueue != "" {
+		for _, name := range []string{prefix + "requests", prefix + "requests-dead-letters"} {
+			r.Queues[name] = createdQueue(t, b, name)
+		}
 	}
 
 	return r

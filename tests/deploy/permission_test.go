@@ -27,6 +27,7 @@ type body struct {
 	TableName, IndexName, StreamArn                  string
 	RequestItems                                     map[string]json.RawMessage
 	TransactItems                                    []map[string]struct{ TableName string }
+	Statements                                       []struct{ Statement string }
 	ActivityArn, StateMachineArn, ExecutionArn, Name string
 	QueueURL                                         string `json:"QueueUrl"`
 	QueueName                                        string
@@ -110,6 +111,19 @@ func dynamoPermissions(operation string, b body) ([]permission, error) {
 		var needed []permission
 		for table := range b.RequestItems {
 			needed = append(needed, permission{"dynamodb:" + operation, tableResource(table)})
+		}
+
+		return needed, nil
+	}
+
+	if operation == "BatchExecuteStatement" {
+		var needed []permission
+		for _, s := range b.Statements {
+			table, isInsert := strings.CutPrefix(s.Statement, `INSERT INTO "`)
+			if table, _, isInsert = strings.Cut(table, `"`); !isInsert {
+				return nil, fmt.Errorf("%s: a statement of another kind: %s", operation, s.Statement)
+			}
+			needed = append(needed, permission{"dynamodb:PartiQLInsert", tableResource(table)})
 		}
 
 		return needed, nil

@@ -20,7 +20,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/api/auth"
+	"ratchet/internal/dynamo"
 	"ratchet/notify/webhooks"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
@@ -35,7 +37,7 @@ var update = flag.Bool("update", false, "write deploy/permissions as recorded")
 const root = "../../deploy"
 
 // parts are the parts that have permissions, and so a file below deploy/permissions.
-var parts = []string{"activities", "api", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"}
+var parts = []string{"activities", "api", "jobs", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"}
 
 // sometimes begins the reason of a permission that the run needs or does not need, as calls meet.
 const sometimes = "sometimes: "
@@ -181,13 +183,16 @@ func (r *recordedBackend) live() {
 		r.state(id, workflow.PaymentReceived)
 	}
 	r.requests()
-	r.endedLongAgo()
+	for _, id := range []transitions.OrderID{"o-ended", "o-ended-2", "o-ended-3"} {
+		r.endedLongAgo(id)
+	}
 
 	for i, line := range script(t, "api.txt") {
 		r.call(api, i, line)
 	}
 
 	r.commands()
+	r.jobs()
 
 	carrier := r.connect("carrier", nil)
 	r.goRun("carrier", carrier.RunCarrier)
@@ -258,38 +263,38 @@ func (r *recordedBackend) requests() {
 }
 
 // endedLongAgo makes an order whose customer can be erased, with a dead letter and a refused report.
-func (r *recordedBackend) endedLongAgo() {
+func (r *recordedBackend) endedLongAgo(id transitions.OrderID) {
 	t := r.t
 	ctx := t.Context()
 
-	order := transitions.NewOrder{ID: "o-ended", Total: transitions.Money{Amount: 100, Currency: "EUR"}, Customer: "c-1", Reference: "r-1"}
+	order := transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 100, Currency: "EUR"}, Customer: "c-1", Reference: "r-1"}
 	if _, err := r.Orders.Create(ctx, order); err != nil {
 		t.Fatal(err)
 	}
 
-	expire := transitions.Request{OrderID: "o-ended", Event: workflow.Expire, TransitionID: 2, Cause: transitions.Cause{Text: "never paid", Actor: "cli:ada"}}
+	expire := transitions.Request{OrderID: id, Event: workflow.Expire, TransitionID: 2, Cause: transitions.Cause{Text: "never paid", Actor: "cli:ada"}}
 	if _, err := r.Orders.Apply(ctx, expire); err != nil {
 		t.Fatal(err)
 	}
-	r.state("o-ended", workflow.Expired)
+	r.state(id, workflow.Expired)
 	r.until("a delivery", func() bool {
-		all, err := r.Deliveries.OfOrder(ctx, "o-ended")
+		all, err := r.Deliveries.OfOrder(ctx, string(id))
 		return err == nil && len(all) > 0
 	})
 
-	ended, _, err := r.Orders.Get(ctx, "o-ended")
+	ended, _, err := r.Orders.Get(ctx, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	report := shipping.Report{ID: "r-ended", Shipment: ended.EffectKey(2, shipping.Effect), OrderID: "o-ended", Milestone: shipping.Delivered, Parcel: "none"}
+	report := shipping.Report{ID: "r-" + string(id), Shipment: ended.EffectKey(2, shipping.Effect), OrderID: string(id), Milestone: shipping.Delivered, Parcel: "none"}
 	if effect, err := r.Reports.Receive(ctx, report); err != nil || effect != reports.Refused {
 		t.Fatalf("the report is %q, %v", effect, err)
 	}
 
 	_, err = r.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:                 &r.Tables.Orders,
-		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-ended"}},
+		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}},
 		UpdateExpression:          aws.String("SET updatedAt = :at"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":at": &types.AttributeValueMemberN{Value: "1700000000000"}},
 	})
@@ -303,7 +308,7 @@ func (r *recordedBackend) endedLongAgo() {
 	}
 
 	r.until("the handlers have handled it", func() bool {
-		ended, found, err := r.Orders.Get(ctx, "o-ended")
+		ended, found, err := r.Orders.Get(ctx, id)
 		return err == nil && found && eraser.Check(ctx, ended) == nil
 	})
 }
@@ -416,6 +421,49 @@ func (r *recordedBackend) file(text string) string {
 	return name
 }
 
+// jobs lets a worker run a job of each kind.
+func (r *recordedBackend) jobs() {
+	t := r.t
+	ctx := t.Context()
+	long := time.Now().Add(-400 * 24 * time.Hour)
+
+	letter := func() string {
+		page, _, err := r.DeadLetters().List(ctx, "breaks", "", 1)
+		if err != nil || len(page) == 0 {
+			t.Fatalf("no dead letter: %v", err)
+		}
+
+		return page[0].ID
+	}
+
+	for _, n := range []jobs.New{
+		{Kind: jobs.RedriveExecutions},
+		{Kind: jobs.RedriveExecutions, IDs: []string{"o-parked6"}},
+		{Kind: jobs.RedriveDeadLetters, Filter: jobs.Filter{Handler: "breaks"}},
+		{Kind: jobs.RedriveDeadLetters, Filter: jobs.Filter{Handler: "breaks"}, IDs: []string{letter()}},
+		{Kind: jobs.DiscardDeadLetters, Filter: jobs.Filter{Handler: "breaks"}, IDs: []string{letter()}},
+		{Kind: jobs.ResendDeliveries, Filter: jobs.Filter{Endpoint: "hooks"}},
+		{Kind: jobs.EraseOrders, Filter: jobs.Filter{EndedBefore: long}},
+		{Kind: jobs.EraseOrders, IDs: []string{"o-ended-3"}},
+	} {
+		n.By, n.Reason, n.Rate = "cli:test", "test", 1000
+
+		j, err := r.Jobs.Create(ctx, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		r.until("the job "+string(n.Kind)+" has ended", func() bool {
+			j, err = r.Jobs.Get(ctx, "", j.ID)
+			return err == nil && j.State.Ended()
+		})
+
+		if j.State != jobs.Done {
+			t.Errorf("job %+v", j)
+		}
+	}
+}
+
 // sweeps gives the sweeps something to find, and makes the calls that a worker makes every 15 s, and the
 // calls that count the stuck orders.
 func (r *recordedBackend) sweeps() {
@@ -431,6 +479,12 @@ func (r *recordedBackend) sweeps() {
 		t.Error(err)
 	}
 
+	r.overdue("o-overdue")
+
+	if swept, err := b.Timers.Sweep(ctx, 100); err != nil || swept.Rows == 0 {
+		t.Errorf("%+v, %v", swept, err)
+	}
+
 	if err := b.Reports.Sweep(ctx); err != nil {
 		t.Error(err)
 	}
@@ -441,5 +495,34 @@ func (r *recordedBackend) sweeps() {
 
 	if _, err := b.CountStuck(ctx, true); err != nil {
 		t.Error(err)
+	}
+}
+
+// overdue places an order that was to expire long ago. Its moves have left the ring, so that evidence of them
+// is looked up.
+func (r *recordedBackend) overdue(id transitions.OrderID) {
+	t := r.t
+
+	if _, err := r.Orders.Create(t.Context(), transitions.NewOrder{ID: id, Total: transitions.Money{Currency: "EUR"}}); err != nil {
+		t.Fatal(err)
+	}
+
+	for n, event := range []workflow.Event{workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release} {
+		if _, err := r.Orders.Apply(t.Context(), transitions.Request{OrderID: id, Event: event, TransitionID: transitions.TransitionID(n + 2)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	update := dynamo.NewUpdate(r.Tables.Orders, r.Orders.Mapping().ItemKey(id)).SetValue("enteredAt", dynamo.Millis(time.Now().Add(-2*time.Hour)))
+	in := update.Input()
+	in.ReturnValues = types.ReturnValueAllNew
+
+	out, err := r.DynamoDB.UpdateItem(t.Context(), in)
+	if err == nil {
+		err = r.Timers.Record(t.Context(), nil, out.Attributes)
+	}
+
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -43,6 +43,8 @@ func newRecordedBackend(t *testing.T, edit func(*server.Config)) *recordedBacken
 	r.cfg = server.Config{
 		Data:          filepath.Join(t.TempDir(), "data"),
 		OrderLists:    true,
+		ExpireUnpaid:  time.Hour,
+		ReturnWindow:  720 * time.Hour,
 		RequestsQueue: prefix + "requests",
 		CarrierDelay:  time.Millisecond,
 		Notify:        "log",
@@ -216,6 +218,7 @@ func (r *recordedBackend) send(base string, number int, line string) (status int
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+r.vars["TOKEN"])
+	request.Header.Set("Ratchet-Reason", "test")
 	request.Header.Set("Idempotency-Key", fmt.Sprintf("line-%d", number))
 
 	response, err := http.DefaultClient.Do(request)
@@ -251,7 +254,7 @@ func (r *recordedBackend) run(endpoint string, args ...string) (string, int) {
 
 	cmd := exec.CommandContext(ctx, r.program, args...)
 	cmd.Dir = r.t.TempDir()
-	cmd.Env = append(os.Environ(), asProgram+"=yes", "RATCHET_ENDPOINT_URL="+endpoint, "RATCHET_ORDER_LISTS=true", "RATCHET_ACTION_KEYS="+r.vars["ACTION_KEYS"],
+	cmd.Env = append(os.Environ(), asProgram+"=yes", "RATCHET_ENDPOINT_URL="+endpoint, "RATCHET_ORDER_LISTS=true", "RATCHET_EXPIRE_UNPAID=1h", "RATCHET_ACTION_KEYS="+r.vars["ACTION_KEYS"],
 		"RATCHET_WEBHOOK_REACH=loopback", "RATCHET_BANK=sandbox", "RATCHET_CARRIER=sandbox", "RATCHET_LOG_LEVEL=error", "RATCHET_REQUESTS_QUEUE="+r.cfg.RequestsQueue)
 	out, err := cmd.CombinedOutput()
 

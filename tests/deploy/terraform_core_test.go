@@ -55,6 +55,10 @@ func (m *terraform) core() (resources, map[string]guarded) {
 	}
 
 	for _, name := range []string{"requests", "requests_dead_letters"} {
+		if m.blocks["resource.aws_sqs_queue."+name] == nil {
+			continue // the program takes no requests from a queue
+		}
+
 		content := m.instances("aws_sqs_queue", name)[""]
 		q := queue{Retention: content["message_retention_seconds"].AsBigFloat().String()}
 		if policy, ok := content["redrive_policy"]; ok {

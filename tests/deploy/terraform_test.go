@@ -25,6 +25,7 @@ type terraform struct {
 	t      *testing.T
 	blocks map[string]*hclsyntax.Body // by type and labels, as "resource.aws_sqs_queue.requests"
 	ctx    *hcl.EvalContext
+	locals map[string]hclsyntax.Expression // that are to be evaluated
 	local  map[string]cty.Value
 	refs   map[string]map[string]cty.Value // resources that others name, by type and name
 }
@@ -32,11 +33,17 @@ type terraform struct {
 func readTerraform(t *testing.T) *terraform {
 	t.Helper()
 
+	return readTerraformIn(t, filepath.Join(root, "terraform"))
+}
+
+func readTerraformIn(t *testing.T, dir string) *terraform {
+	t.Helper()
+
 	m := &terraform{t: t, blocks: map[string]*hclsyntax.Body{}, local: map[string]cty.Value{}, refs: map[string]map[string]cty.Value{}}
 	locals := map[string]hclsyntax.Expression{}
 	variables := map[string]cty.Value{}
 
-	for name, text := range terraformFiles(t) {
+	for name, text := range terraformFiles(t, dir) {
 		file, problems := hclsyntax.ParseConfig(text, name, hcl.InitialPos)
 		m.must(problems)
 
@@ -64,13 +71,14 @@ func readTerraform(t *testing.T) *terraform {
 	}
 	m.ctx = &hcl.EvalContext{Functions: functions(), Variables: map[string]cty.Value{
 		"var":  cty.ObjectVal(variables),
-		"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(filepath.Join(root, "terraform"))}),
+		"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(dir)}),
 		"data": cty.ObjectVal(map[string]cty.Value{
 			"aws_caller_identity": object("account_id", account),
 			"aws_partition":       object("partition", "aws"),
 			"aws_region":          object("region", region),
 		}),
 	}}
+	m.locals = locals
 	m.refer()
 	m.evaluate(locals)
 
@@ -78,10 +86,10 @@ func readTerraform(t *testing.T) *terraform {
 }
 
 // terraformFiles returns the texts of the module by name.
-func terraformFiles(t *testing.T) map[string][]byte {
+func terraformFiles(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 
-	names, err := filepath.Glob(filepath.Join(root, "terraform", "*.tf"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.tf"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no .tf files: %v", err)
 	}
@@ -99,10 +107,14 @@ func terraformFiles(t *testing.T) map[string][]byte {
 }
 
 // TestTerraformIsFormatted does what `terraform fmt -check` does, without the program.
-func TestTerraformIsFormatted(t *testing.T) {
-	for name, text := range terraformFiles(t) {
+func TestTerraformIsFormatted(t *testing.T) { wantsFormat(t, filepath.Join(root, "terraform")) }
+
+func wantsFormat(t *testing.T, dir string) {
+	t.Helper()
+
+	for name, text := range terraformFiles(t, dir) {
 		if !bytes.Equal(hclwrite.Format(text), text) {
-			t.Errorf("%s is not formatted: terraform fmt deploy/terraform", name)
+			t.Errorf("%s is not formatted: terraform fmt %s", name, dir)
 		}
 	}
 }
@@ -245,17 +257,34 @@ func (m *terraform) refer() {
 	}))
 	named("aws_sqs_queue", "requests_dead_letters", object("", "arn:aws:sqs:"+region+":"+account+":"+prefix+"requests-dead-letters"))
 	named("aws_iam_role", "state_machine", object("", "role"))
-	named("aws_sfn_state_machine", "order", object("", states+"stateMachine:"+prefix+"order"))
+	named("aws_sfn_state_machine", "order", object("", states+"stateMachine:"+m.workflow()))
 	named("aws_sns_topic", "alarms", object("", "ref:AlarmTopic"))
 
 	activities := map[string]cty.Value{}
-	permissions, _ := granted(m.t, "activities")
-	for _, p := range permissions {
-		if name, ok := strings.CutPrefix(p.resource, "activity/"); ok {
-			activities[name] = object("", states+"activity:"+prefix+name)
-		}
+	for _, name := range m.listed(m.locals["activities"]) {
+		activities[name] = object("", states+"activity:"+prefix+name)
 	}
 	named("aws_sfn_activity", "activity", cty.ObjectVal(activities))
+}
+
+// workflow returns the name of the state machine.
+func (m *terraform) workflow() string {
+	name, problems := m.blocks["resource.aws_sfn_state_machine.order"].Attributes["name"].Expr.Value(m.ctx)
+	m.must(problems)
+
+	return name.AsString()
+}
+
+// listed returns the texts of a list of literals.
+func (m *terraform) listed(list hclsyntax.Expression) (all []string) {
+	value, problems := list.Value(nil)
+	m.must(problems)
+
+	for _, one := range value.AsValueSlice() {
+		all = append(all, one.AsString())
+	}
+
+	return all
 }
 
 // decodeValue turns a value into a Go type, by its JSON.

@@ -27,9 +27,8 @@ var answeredElsewhere = map[string]string{
 	"txn.ErrMarker":                   "the packages that set a marker answer it",
 	"txn.ErrCondition":                "the packages that set a condition answer it",
 	"txn.ErrTokenUsed":                "a bug of ours",
-	"transitions.ErrNotEnded":         "of erasure, which has no route",
-	"transitions.ErrNotSent":          "of ApplyMany, which no route calls",
 	"transitions.ErrNothingToRestore": "of Restore, which has no route",
+	"transitions.ErrNotSent":          "of ApplyMany, which no route calls",
 	"notify.ErrGone":                  "the answer of an endpoint, kept in its delivery",
 	"notify.ErrRejected":              "the answer of an endpoint, kept in its delivery",
 	"notify.ErrRecipient":             "the answer of an endpoint, kept in its delivery",
@@ -41,7 +40,6 @@ var answeredElsewhere = map[string]string{
 	"executions.ErrFailed":            "of a start, which package server answers",
 	"executions.ErrForgotten":         "of a start, which package server answers",
 	"shipping.ErrCannotHold":          "of a reaction, which stores it as an answer",
-	"reports.ErrReportsWait":          "of erasure, which has no route",
 	"audit.ErrEnded":                  "of the log's own use",
 }
 

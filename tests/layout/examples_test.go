@@ -12,6 +12,7 @@ var withoutExample = map[string]string{
 	"activities/activitiestest": "a test kit: its functions need a test; the package comment shows one",
 	"cmd/bench/costs":           "part of a program",
 	"console":                   "pages for a browser; server mounts them",
+	"console/session":           "logs persons in to pages that server mounts",
 	"cmd/cli":                   "a program's main function; examples/bank and examples/ticket call it",
 	"operate/erasure":           "goes through the tables of a whole system; docs/privacy.md shows the command",
 	"cmd/cli/olist":             "an example itself",

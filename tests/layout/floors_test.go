@@ -43,6 +43,7 @@ var kits = []string{"tests/shop", "tests/examples", "tests/program"}
 var upward = map[[2]string]string{
 	{"api", "server/listeners"}:            "floods come through a proxy, as server wires it",
 	{"api", "server"}:                      "the routes are tried on the parts as server wires them",
+	{"api", "console"}:                     "the acts of the console are tried on the parts that the routes are tried on",
 	{"transitions", "operate/inspect"}:     "the journal is compared with what an operator reads of it",
 	{"workflow/check", "activities/steps"}: "the state machine of the shop is checked with the error names of its steps",
 }

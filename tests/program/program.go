@@ -5,6 +5,7 @@ package program
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -179,6 +180,18 @@ func (p *Process) end(t testing.TB, signal os.Signal) {
 	if err := p.wait(); err != nil {
 		t.Errorf("%s after %s: %v", p.Name, signal, err)
 	}
+}
+
+// Wait waits until the process has ended by itself, and returns its exit status.
+func (p *Process) Wait(t testing.TB) int {
+	t.Helper()
+
+	var exit *exec.ExitError
+	if err := p.wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+
+	return p.cmd.ProcessState.ExitCode()
 }
 
 func (p *Process) wait() error {

@@ -13,7 +13,7 @@ import (
 var reserved = []string{
 	"status", "counter", "before", "session", "natural", "date", "timestamp", "time.entered", "ring-of.slots",
 	"order", "notes", "total", "items", "values", "ship to", "bill.to", "placeHash", "user", "reference.of", "data",
-	"by", "hash", "attributes", "list", "ttl", "path", "number", "size",
+	"by", "hash", "attributes", "list", "ttl", "path", "number", "size", "timer.starts",
 }
 
 // OddMapping has a reserved word or an odd name for each field, and keys with text on both sides of the id.

@@ -134,6 +134,7 @@ func ask(t *testing.T, method, url, body string, want int, header ...string) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Ratchet-Reason", "test")
 
 	for i := 0; i+1 < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])

@@ -187,6 +187,7 @@ func call(ctx context.Context, server, method, path, key, token string, body []b
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Ratchet-Reason", "test")
 
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)

@@ -218,23 +218,28 @@ func (r *rebuild) order(ctx context.Context, o *transitions.Order, err error) er
 		return err
 	}
 
-	corrected, err := r.correct(ctx, o.ID)
-	if corrected {
-		r.count(func(found *Rebuilt) { found.Corrected++ }, nil)
-	}
+	corrected, gone, err := r.correct(ctx, o.ID)
+	r.count(func(found *Rebuilt) {
+		switch {
+		case gone: // deleted since it was read
+			found.Gone++
+		case corrected:
+			found.Corrected++
+		}
+	}, nil)
 
 	return err
 }
 
 // correct makes the lists show the order as it is now, and not the rows to drop. It reports whether they
-// did not.
-func (l *Lists) correct(ctx context.Context, id transitions.OrderID, drop ...row) (corrected bool, err error) {
+// did not, and whether they showed an order that is gone.
+func (l *Lists) correct(ctx context.Context, id transitions.OrderID, drop ...row) (corrected, gone bool, err error) {
 	err = l.race(ctx, id, func(shown head) error {
 		o, exists, err := l.cfg.Orders.Get(ctx, id)
 		switch {
 		// Its rows stay: where it belongs is not known.
 		case errors.Is(err, transitions.ErrUnreadable):
-			corrected = false
+			corrected, gone = false, false
 			return nil
 		case err != nil:
 			return err
@@ -244,22 +249,23 @@ func (l *Lists) correct(ctx context.Context, id transitions.OrderID, drop ...row
 		if exists {
 			next = headOf(o)
 		}
-		gone := slices.DeleteFunc(slices.Clone(drop), func(r row) bool { return slices.Contains(next.rows(), r) })
+		others := slices.DeleteFunc(slices.Clone(drop), func(r row) bool { return slices.Contains(next.rows(), r) })
+		gone = !exists && len(shown.rows()) > 0
 
 		switch {
-		case exists && shown == next && len(gone) == 0, !exists && len(shown.rows()) == 0 && len(drop) == 0:
+		case exists && shown == next && len(others) == 0, !exists && !gone && len(drop) == 0:
 			corrected = false
 			return nil
 		case exists:
 			corrected = true
-			return l.replace(ctx, o, shown, gone...)
+			return l.replace(ctx, o, shown, others...)
 		}
 		corrected = true
 
 		return l.bury(ctx, id, shown, shown, drop...)
 	})
 
-	return corrected && err == nil, err
+	return corrected && err == nil, gone && err == nil, err
 }
 
 // listed corrects what one part of the lists' table shows.
@@ -305,10 +311,22 @@ func (r *rebuild) listedRow(ctx context.Context, is row) error {
 		return err
 	}
 
-	corrected, err := r.correct(ctx, order, is)
-	if corrected {
-		r.count(func(found *Rebuilt) { found.Rows++ }, nil)
+	// A page is older than the head: the row may have left with a change of the head, which another part or
+	// Record has made.
+	if item, err := r.get(ctx, is, true); err != nil || item == nil {
+		return err
 	}
+
+	corrected, gone, err := r.correct(ctx, order, is)
+	r.count(func(found *Rebuilt) {
+		if corrected {
+			found.Rows++
+		}
+
+		if gone {
+			found.Gone++
+		}
+	}, nil)
 
 	return err
 }
@@ -328,8 +346,8 @@ func (r *rebuild) listedHead(ctx context.Context, id transitions.OrderID) error 
 		return err
 	}
 
-	corrected, err := r.correct(ctx, id)
-	if corrected {
+	_, gone, err := r.correct(ctx, id)
+	if gone {
 		r.count(func(found *Rebuilt) { found.Gone++ }, nil)
 	}
 

@@ -80,6 +80,40 @@ func TestARebuildRemovesWhatIsNotThere(t *testing.T) {
 	s.want("", "", "z moved kept")
 }
 
+// TestARebuildCountsOnlyWhatItRemoves: the rows of a deleted order leave with its head, in another part of the table
+// than the head's, whose page was read before.
+func TestARebuildCountsOnlyWhatItRemoves(t *testing.T) {
+	s := newOrderLists(t)
+
+	const orders = 60
+	for i := range orders {
+		id := fmt.Sprintf("o-%02d", i)
+		s.record(s.place(id)...)
+		s.deleteOrder(id)
+	}
+
+	if found := s.rebuild(); found.Gone != orders || found.Rows+found.Corrected != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestAnOrderIsGoneOnce, whether its head or a row that is not in its head is found first.
+func TestAnOrderIsGoneOnce(t *testing.T) {
+	s := newOrderLists(t)
+
+	const orders = 30
+	for i := range orders {
+		id := fmt.Sprintf("o-%02d", i)
+		s.record(s.place(id)...)
+		s.deleteOrder(id)
+		s.put("customer//c-9", "0000000000001#"+id)
+	}
+
+	if found := s.rebuild(); found.Gone != orders || found.Rows != orders || found.Corrected != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestARebuildThatIsCutShortGoesOn, and does not read again what it has read.
 func TestARebuildThatIsCutShortGoesOn(t *testing.T) {
 	s := newOrderLists(t)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -40,12 +41,30 @@ func run(t testing.TB, asl []byte, file string) check.Report {
 func runWith(t testing.TB, asl []byte, cfg check.Config) check.Report {
 	t.Helper()
 
-	report, err := check.StateMachine(asl, workflow.Order(), cfg)
+	return runOn(t, asl, workflow.Order(), cfg)
+}
+
+func runOn(t testing.TB, asl []byte, d *workflow.Definition, cfg check.Config) check.Report {
+	t.Helper()
+
+	report, err := check.StateMachine(asl, d, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	return report
+}
+
+// timedOrders is the shop's definition with all its terms.
+func timedOrders(t testing.TB) *workflow.Definition {
+	t.Helper()
+
+	d, err := workflow.OrderWith(workflow.Terms{ExpireUnpaid: 24 * time.Hour, ReturnWindow: 14 * 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return d
 }
 
 // TestEveryFixtureShowsItsFinding reads testdata/asl: each file is named after
@@ -71,6 +90,14 @@ func TestEveryFixtureShowsItsFinding(t *testing.T) {
 		}
 		t.Run(code+": "+doc.Comment, func(t *testing.T) {
 			report := run(t, text, filepath.Base(file))
+			// Time does nothing to an order without terms.
+			if strings.HasPrefix(code, "time-") {
+				if slices.ContainsFunc(report.Findings, func(f check.Finding) bool { return f.Code == code }) {
+					t.Errorf("without terms:\n%s", report.Text())
+				}
+				report = runOn(t, text, timedOrders(t), orderConfig(filepath.Base(file)))
+			}
+
 			if strings.HasPrefix(code, "good-") {
 				if n := report.Count(check.SeverityError); n > 0 {
 					t.Fatalf("%d errors:\n%s", n, report.Text())
@@ -162,6 +189,11 @@ func TestAFindingShowsTheShortestPath(t *testing.T) {
 // TestWorkerPoint40_RatchetsStateMachineFitsTheDefinition holds statemachine.asl.json against the definition
 // of orders, with other callers that move the order at any moment: no error and no warning.
 func TestWorkerPoint40_RatchetsStateMachineFitsTheDefinition(t *testing.T) {
+	timed := runOn(t, []byte(ratchet.StateMachine), timedOrders(t), steps.CheckConfig())
+	if n := timed.Count(check.SeverityError) + timed.Count(check.SeverityWarning); n > 0 {
+		t.Errorf("with terms, %d findings:\n%s", n, timed.Text())
+	}
+
 	report := runWith(t, []byte(ratchet.StateMachine), steps.CheckConfig())
 	if n := report.Count(check.SeverityError) + report.Count(check.SeverityWarning); n > 0 {
 		t.Errorf("%d findings:\n%s", n, report.Text())

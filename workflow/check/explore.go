@@ -64,6 +64,7 @@ type explorer struct {
 	base     []string // the variable without its last name, like "order"
 	last     string   // the last name of the variable, like "state"
 	outside  [][]outsideMove
+	byTime   [][]outsideMove // those that need no caller
 	factBits map[string]uint16
 	frames   frames
 	live     *live
@@ -123,7 +124,8 @@ func (c *checker) explore(report *Report) error {
 		x.factBits[fact] = 1 << i
 	}
 
-	x.outside = x.order.outsideMoves("another caller", c.d.Events())
+	x.byTime = x.order.movesByTime(c.d.Events())
+	x.outside = x.order.allMoves(c.d.Events(), x.byTime)
 	x.live = x.findLive()
 	x.start()
 

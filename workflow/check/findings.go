@@ -27,6 +27,8 @@ func (x *explorer) addFindings() {
 		x.findParallelMoves(s)
 	}
 
+	x.findUnnoticedTime(byState)
+
 	x.findMissingEnds()
 	x.findEndlessPath()
 	x.findBusyLoop()
@@ -247,11 +249,13 @@ func (x *explorer) findUnusedEvents() {
 		}
 	}
 
-	if len(others) > 0 {
-		x.add(Finding{
-			Severity: SeverityInfo,
-			Code:     "events-from-outside",
-			Message:  "no task applies " + strings.Join(others, ", ") + "; they come from people, carriers and banks",
-		})
+	if len(others) == 0 {
+		return
 	}
+
+	message := "no task applies " + strings.Join(others, ", ") + "; they come from people, carriers and banks"
+	if timed := x.order.timedEvents(others); len(timed) > 0 {
+		message += ", and " + strings.Join(timed, ", ") + " from time, too"
+	}
+	x.add(Finding{Severity: SeverityInfo, Code: "events-from-outside", Message: message})
 }

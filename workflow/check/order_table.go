@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"ratchet/workflow"
 )
@@ -116,10 +117,51 @@ type outsideMove struct {
 	by  first // the first of the events
 }
 
+// timed lists the positions that time can lead to by an event, guards aside.
+func (t orderTable) timed(from int16, e workflow.Event) []int16 {
+	var to []int16
+	for _, timer := range t.d.Timed(t.states[from].State) {
+		if position := t.index[timer.To]; timer.Event == e && !slices.Contains(to, position) {
+			to = append(to, position)
+		}
+	}
+
+	return to
+}
+
+// timedEvents returns those of the events that time applies in some state.
+func (t orderTable) timedEvents(events []string) []string {
+	return slices.DeleteFunc(slices.Clone(events), func(e string) bool {
+		return !slices.ContainsFunc(t.states, func(s workflow.StateSpec) bool { return len(t.timed(t.index[s.State], workflow.Event(e))) > 0 })
+	})
+}
+
+// movesByTime returns for every state the positions to which time alone can bring an order.
+func (t orderTable) movesByTime(events []workflow.Event) [][]outsideMove {
+	return t.outsideMoves("time", events, t.timed)
+}
+
+// allMoves returns for every state the positions to which other callers and time can bring an order. What time does
+// alone is explained by it, because no caller is needed.
+func (t orderTable) allMoves(events []workflow.Event, byTime [][]outsideMove) [][]outsideMove {
+	all := t.outsideMoves("another caller", events, t.targets)
+	for from, moves := range byTime {
+		for _, timed := range moves {
+			i := slices.IndexFunc(all[from], func(m outsideMove) bool { return m.to == timed.to && m.by == timed.by })
+			// A caller may do in one step what takes time several.
+			if strings.Count(timed.how, ",") <= strings.Count(all[from][i].how, ",") {
+				all[from][i] = timed
+			}
+		}
+	}
+
+	return all
+}
+
 // outsideMoves returns for every state the positions to which the events can bring an order, by the shortest
 // way that begins with each event that matters. The state itself is among them if the events can bring the
 // order back. The text of a move begins with who.
-func (t orderTable) outsideMoves(who string, events []workflow.Event) [][]outsideMove {
+func (t orderTable) outsideMoves(who string, events []workflow.Event, targets func(from int16, e workflow.Event) []int16) [][]outsideMove {
 	type reached struct {
 		to int16
 		by first
@@ -143,7 +185,7 @@ func (t orderTable) outsideMoves(who string, events []workflow.Event) [][]outsid
 					by = t.by(e, false)
 				}
 
-				for _, to := range t.targets(m.to, e) {
+				for _, to := range targets(m.to, e) {
 					if r := (reached{to, by}); !seen[r] {
 						seen[r] = true
 						queue = append(queue, outsideMove{to, m.how + joint + string(e), by})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"ratchet/workflow"
 	"ratchet/workflow/check"
@@ -21,10 +22,11 @@ var (
 )
 
 // trialDefinitions are the definitions of the trial: one that comes back to its states, one that never does and
-// has guards, and one in which a guard decides where an event leads.
+// has guards, one in which a guard decides where an event leads, and one in which time moves an order.
 func trialDefinitions(t testing.TB) []*workflow.Definition {
 	open := []workflow.Guard{{Name: "open", Attribute: "open", Op: "exists"}}
 	shut := []workflow.Guard{{Name: "shut", Attribute: "open", Op: "missing"}}
+	soon := &workflow.After{Delay: 3 * time.Second}
 	a, b, ab := []workflow.State{"A"}, []workflow.State{"B"}, []workflow.State{"A", "B"}
 
 	var all []*workflow.Definition
@@ -32,6 +34,7 @@ func trialDefinitions(t testing.TB) []*workflow.Definition {
 		{{Event: "go", From: a, To: "B"}, {Event: "fin", From: b, To: "C"}, {Event: "back", From: b, To: "A"}, {Event: "stop", From: ab, To: "D"}},
 		{{Event: "go", From: a, To: "B"}, {Event: "fin", From: b, To: "C", Guards: open}, {Event: "back", From: b, To: "D"}, {Event: "stop", From: ab, To: "D"}},
 		{{Event: "go", From: a, To: "B", Guards: open}, {Event: "go", From: a, To: "D", Guards: shut}, {Event: "fin", From: b, To: "C"}, {Event: "back", From: b, To: "A", Guards: shut}, {Event: "stop", From: ab, To: "D"}},
+		{{Event: "go", From: a, To: "B"}, {Event: "fin", From: b, To: "C"}, {Event: "back", From: b, To: "A", After: soon}, {Event: "stop", From: b, To: "D"}, {Event: "stop", From: a, To: "D", Guards: open, After: soon}},
 	} {
 		d, err := workflow.New(workflow.Spec{
 			Name: "trial", Version: 1, Place: "place", Initial: "A", Content: []workflow.Part{},
@@ -278,7 +281,7 @@ func (c trial) endsElsewhere(t testing.TB, l *lab, arn string, f check.Finding) 
 }
 
 // outsideEvents matches the events of others in a path.
-var outsideEvents = regexp.MustCompile(`another caller applies ([a-z, ]+)`)
+var outsideEvents = regexp.MustCompile(`(?:another caller|time) applies ([a-z, ]+)`)
 
 // taskErrors matches the errors in a path with which a task fails by itself.
 var taskErrors = regexp.MustCompile(`fails with (Mine|Order\.Bad|Order\.Busy)( for good)?`)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,8 +64,9 @@ type world struct {
 	state   workflow.State
 	id      int
 	history map[int]applied
-	opened  bool // what the guards ask for
-	edits   bool // others change it now and then
+	entered time.Time // when the order has entered its state
+	opened  bool      // what the guards ask for
+	edits   bool      // others change it now and then
 
 	// What others and the network may still do: moves, failures, and workers that never come back.
 	moves, failures, crashes int
@@ -83,20 +85,37 @@ func (w *world) move(event string, assigned bool, id int) bool {
 		w.opened = !w.opened
 	}
 
-	data := map[string]any{}
-	if w.opened {
-		data["open"] = true
-	}
-
-	decision, err := w.d.Decide(w.state, workflow.Event(event), data, nil)
+	decision, err := w.d.Decide(w.state, workflow.Event(event), w.data(), nil)
 	if err != nil || decision.To == "" {
 		return false
 	}
 
-	w.state, w.id = decision.To, id
+	w.state, w.id, w.entered = decision.To, id, time.Now()
 	w.history[id] = applied{event, decision.To, assigned}
 
 	return true
+}
+
+// data is what the guards see.
+func (w *world) data() map[string]any {
+	if w.opened {
+		return map[string]any{"open": true}
+	}
+
+	return map[string]any{}
+}
+
+// pass makes the transitions whose time has come. With hints, nothing but these moves the order.
+func (w *world) pass() {
+	for w.hints == nil {
+		timers := slices.DeleteFunc(slices.Clone(w.d.Timed(w.state)), func(timer workflow.Transition) bool {
+			at, due := timer.Due(w.entered, w.data())
+			return !due || at.After(time.Now())
+		})
+		if len(timers) == 0 || !w.move(string(timers[0].Event), true, w.id+1) {
+			return
+		}
+	}
 }
 
 func (w *world) answer(state workflow.State, id int) string {
@@ -160,6 +179,7 @@ func (w *world) call(name string, in taskInput) (result, failure string) {
 		w.looping = true
 	}
 
+	w.pass()
 	w.others(in.At)
 
 	err, fails := w.fails(in.At)
@@ -207,7 +227,7 @@ func (w *world) do(name string, in taskInput) (result, failure string) {
 	switch name {
 	case "create":
 		if w.state == "" {
-			w.state, w.id = w.d.Initial(), 1
+			w.state, w.id, w.entered = w.d.Initial(), 1, time.Now()
 		}
 
 		return w.answer(w.state, w.id), ""

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -97,5 +98,39 @@ version 3  A                        1,003 orders  -> A
 `
 	if diff := cmp.Diff(want, diagram.MigrationPlan(plan)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTheTimeOfATransitionIsDrawn in each format, before its guards.
+func TestTheTimeOfATransitionIsDrawn(t *testing.T) {
+	d, err := workflow.New(workflow.Spec{
+		Name: "plan", Version: 1, Place: "start", Initial: "TRIAL",
+		States: []workflow.StateSpec{{State: "TRIAL"}, {State: "ENDED", Terminal: true}},
+		Transitions: []workflow.Transition{
+			{Event: "remind", From: []workflow.State{"TRIAL"}, To: "TRIAL", After: &workflow.After{Attribute: "metadata.endsAt", Delay: -72 * time.Hour},
+				Guards: []workflow.Guard{{Name: "card", Attribute: "metadata.card", Op: "missing"}}},
+			{Event: "end", From: []workflow.State{"TRIAL"}, To: "ENDED", After: &workflow.After{Delay: 14 * 24 * time.Hour}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for format, want := range map[string][]string{
+		"mermaid": {"TRIAL --> TRIAL : remind after metadata.endsAt - 3d [card]", "TRIAL --> ENDED : end after 14d"},
+		"dot":     {`[label="remind after metadata.endsAt - 3d [card]"]`, `[label="end after 14d"]`},
+		"table":   {"remind after metadata.endsAt - 3d [card]", "end after 14d"},
+		"svg":     {"remind after metadata.endsAt - 3d [card]", "end after 14d"},
+	} {
+		text, err := diagram.Render(d, format, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, label := range want {
+			if !strings.Contains(text, label) {
+				t.Errorf("%s lacks %q:\n%s", format, label, text)
+			}
+		}
 	}
 }

@@ -49,15 +49,21 @@ const startID = "(start)"
 type Move struct {
 	From, Event, To string   // "" for no state, and for a move without an event
 	Guards          []string // their names
+	After           string   // when time makes the move, as workflow.After writes it; "" if only requests do
 }
 
-// label returns the event with the names of its guards in brackets, as UML writes it.
+// label returns the event with its time and the names of its guards in brackets, as UML writes them.
 func (m Move) label() string {
-	if len(m.Guards) == 0 {
-		return m.Event
+	text := m.Event
+	if m.After != "" {
+		text += " after " + m.After
 	}
 
-	return fmt.Sprintf("%s [%s]", m.Event, strings.Join(m.Guards, ", "))
+	if len(m.Guards) == 0 {
+		return text
+	}
+
+	return fmt.Sprintf("%s [%s]", text, strings.Join(m.Guards, ", "))
 }
 
 // EdgeID is the id of a move's edge.

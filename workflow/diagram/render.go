@@ -89,5 +89,9 @@ func moveOf(from workflow.State, t workflow.Transition) Move {
 		m.Guards = append(m.Guards, g.Name)
 	}
 
+	if t.After != nil {
+		m.After = t.After.String()
+	}
+
 	return m
 }

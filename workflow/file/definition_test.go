@@ -11,6 +11,27 @@ import (
 	"ratchet/workflow/file"
 )
 
+// timedFile has timers of each form.
+const timedFile = `name: plan
+version: 2
+place: start
+initial: TRIAL
+states:
+  - {state: TRIAL}
+  - {state: ACTIVE}
+  - {state: ENDED, terminal: true}
+transitions:
+  - {event: remind, from: [TRIAL], to: TRIAL, after: {attribute: metadata.trialEndsAt, delay: -3d}}
+  - event: begin
+    from: [TRIAL]
+    to: ACTIVE
+    guards:
+      - {name: "card", attribute: metadata.card, op: exists}
+    after: {attribute: metadata.trialEndsAt}
+  - {event: extend, from: [TRIAL], to: TRIAL, restart: true}
+  - {event: end, from: [TRIAL, ACTIVE], to: ENDED, after: 1d12h}
+`
+
 const smallFile = `name: door
 version: 1
 place: build
@@ -54,6 +75,14 @@ func TestEveryErrorOfAFileNamesTheLine(t *testing.T) {
 			want: "d.yaml:13: workflow \"door\" version 1: event shut from OPEN is ambiguous"},
 		{name: "a guard that calculates", old: "    to: SHUT\n", new: "    to: SHUT\n    guards:\n      - {name: a, attribute: a - b, op: \">\", value: 1}\n", want: "d.yaml:13: guard a: \"a - b\" calculates"},
 		{name: "a fraction", old: "    to: SHUT\n", new: "    to: SHUT\n    guards:\n      - {name: a, attribute: a, op: \">\", value: 1.5}\n", want: "d.yaml:13: value: 1.5 is not a whole number"},
+		{name: "a moment that is no duration", old: "    to: SHUT\n", new: "    to: SHUT\n    after: soon\n", want: "d.yaml:12: after: \"soon\": a duration like 90m, 24h or 14d"},
+		{name: "a moment without its unit", old: "    to: SHUT\n", new: "    to: SHUT\n    after: 24\n", want: "d.yaml:12: after: \"24\": a duration like"},
+		{name: "a moment beyond a year", old: "    to: SHUT\n", new: "    to: SHUT\n    after: 367d\n", want: "d.yaml:12: after 367d: a delay is at most 366d"},
+		{name: "a moment without its attribute", old: "    to: SHUT\n", new: "    to: SHUT\n    after:\n      delay: 3d\n", want: "d.yaml:13: after lacks attribute"},
+		{name: "a moment with another field", old: "    to: SHUT\n", new: "    to: SHUT\n    after:\n      attribute: a\n      deley: 3d\n", want: "d.yaml:14: after has no field \"deley\""},
+		{name: "a delay that is none", old: "    to: SHUT\n", new: "    to: SHUT\n    after:\n      attribute: a\n      delay: x\n", want: "d.yaml:14: delay: \"x\": a duration like"},
+		{name: "an attribute that is no path", old: "    to: SHUT\n", new: "    to: SHUT\n    after: {attribute: a..b}\n", want: "d.yaml:12: after: \"a..b\" is not the path"},
+		{name: "a restart of an event that leaves", old: "    to: SHUT\n", new: "    to: SHUT\n    restart: true\n", want: "d.yaml:9: workflow \"door\" version 1: event shut to SHUT: restart: the event leaves"},
 		{name: "an alias", old: "from: [OPEN]", new: "from: *x", want: "d.yaml:"},
 		{name: "a second document", old: "to: SHUT\n", new: "to: SHUT\n---\nname: x\n", want: "d.yaml:12: a second document"},
 		{name: "a key twice", old: "initial: OPEN", new: "initial: OPEN\ninitial: SHUT", want: "d.yaml:5: \"initial\" is there twice"},
@@ -66,6 +95,36 @@ func TestEveryErrorOfAFileNamesTheLine(t *testing.T) {
 				t.Fatalf("got error %v, want one that begins with %q", err, row.want)
 			}
 		})
+	}
+}
+
+func TestTimersAreReadAsTheyAreWritten(t *testing.T) {
+	d, err := file.Parse("plan.yaml", []byte(timedFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var got []string
+	for _, transition := range d.Spec().Transitions {
+		if transition.After != nil {
+			got = append(got, string(transition.Event)+" after "+transition.After.String())
+		}
+	}
+
+	want := []string{"remind after metadata.trialEndsAt - 3d", "begin after metadata.trialEndsAt", "end after 36h"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+
+	written := file.Format(d)
+
+	again, err := file.Parse("again.yaml", []byte(written))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, written)
+	}
+
+	if diff := cmp.Diff(d.Spec(), again.Spec()); diff != "" {
+		t.Errorf("%s\n%s", diff, written)
 	}
 }
 
@@ -115,6 +174,7 @@ func TestFormatQuotesNamesThatYAMLReadsAsOtherTypes(t *testing.T) {
 // FuzzParse: what can be read can be written and read again, to the same.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(smallFile))
+	f.Add([]byte(timedFile))
 	f.Add([]byte(`{"name":"door","version":1,"place":"b","initial":"A","states":[{"state":"A","terminal":true}],"transitions":[]}`))
 
 	for _, d := range []*workflow.Definition{workflow.Payment(), workflow.Shipment()} {

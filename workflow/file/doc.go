@@ -17,6 +17,14 @@
 //	    guards:
 //	      - {name: total-covered, attribute: captured, op: ">=", other: total}
 //
+// Time makes a transition with after: a while after the order has entered the state, or at the time in an
+// attribute, see [workflow.After]. An event that keeps the state starts all its timers again with restart:
+//
+//	transitions:
+//	  - {event: expire, from: [PENDING], to: EXPIRED, after: 24h}
+//	  - {event: remind, from: [PAID], to: PAID, after: {attribute: metadata.renewsAt, delay: -3d}}
+//	  - {event: extend, from: [PENDING], to: PENDING, restart: true}
+//
 // What parcels, edits and `orders watch` do with orders is part of a definition, too. Without these fields they do
 // nothing, see [workflow.Spec] and [workflow.Shipping]:
 //

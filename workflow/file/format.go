@@ -127,7 +127,33 @@ func transitionNode(t workflow.Transition) *yaml.Node {
 		entries = append(entries, entry{"guards", guards})
 	}
 
+	if t.After != nil {
+		entries = append(entries, entry{"after", afterNode(*t.After)})
+	}
+
+	if t.Restart {
+		entries = append(entries, entry{"restart", scalarNode("!!bool", "true")})
+	}
+
 	return mapNode(entries...)
+}
+
+// afterNode returns a duration, or the attribute with the delay on one line.
+func afterNode(a workflow.After) *yaml.Node {
+	delay := stringNode(workflow.FormatDelay(a.Delay))
+	if a.Attribute == "" {
+		return delay
+	}
+
+	entries := []entry{{"attribute", stringNode(a.Attribute)}}
+	if a.Delay != 0 {
+		entries = append(entries, entry{"delay", delay})
+	}
+
+	n := mapNode(entries...)
+	n.Style = yaml.FlowStyle
+
+	return n
 }
 
 func guardNode(g workflow.Guard) *yaml.Node {

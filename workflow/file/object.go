@@ -94,6 +94,20 @@ func transitionObject() object[workflow.Transition] {
 				}
 			}
 		}},
+		{"after", "When time makes the move: a duration from entering the state, like 90m, 24h or 14d, or a time in an attribute of the order.", false, momentSchema(),
+			func(p *parser, t *transition, m document.Member) { t.After = p.after(m) }},
+		{"restart", "The event keeps the state and starts all timers of the state again.", false, map[string]any{"type": "boolean"},
+			func(p *parser, t *transition, m document.Member) { t.Restart = p.Bool(m.Value, m.Name) }},
+	}}
+}
+
+func afterObject() object[workflow.After] {
+	type after = workflow.After
+
+	return object[after]{what: "after", fields: []field[after]{
+		{"attribute", "The path of an attribute that holds a time: text like 2026-12-24T18:00:00Z, or a number of seconds or milliseconds since 1970.", true, pathSchema(),
+			func(p *parser, a *after, m document.Member) { a.Attribute = p.Name(m.Value, m.Name) }},
+		{"delay", "How long after the time in the attribute. Negative: before it.", false, delaySchema(), func(p *parser, a *after, m document.Member) { a.Delay = p.delay(m) }},
 	}}
 }
 

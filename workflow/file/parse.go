@@ -2,6 +2,7 @@ package file
 
 import (
 	"errors"
+	"time"
 
 	"ratchet/workflow"
 	"ratchet/workflow/internal/document"
@@ -92,6 +93,39 @@ func (p *parser) guard(n *document.Node) workflow.Guard {
 	}
 
 	return g
+}
+
+// after reads the moment of a timed transition: a duration, or a map with an attribute.
+func (p *parser) after(m document.Member) *workflow.After {
+	var a workflow.After
+	if m.Value.Kind == document.Map {
+		a = afterObject().read(p, m.Value)
+	} else {
+		a.Delay = p.delay(m)
+	}
+
+	// New checks moments too, but its error leads to the line of the transition only.
+	if p.Err() == nil {
+		if err := a.Check(); err != nil {
+			p.Fail(m.Line, "%w", err)
+		}
+	}
+
+	return &a
+}
+
+func (p *parser) delay(m document.Member) time.Duration {
+	text := p.Name(m.Value, m.Name)
+	if p.Err() != nil {
+		return 0
+	}
+
+	delay, err := workflow.ParseDelay(text)
+	if err != nil {
+		p.Fail(m.Line, "%s: %w", m.Name, err)
+	}
+
+	return delay
 }
 
 // constant reads the value of a guard: a scalar or a list of scalars. Numbers are

@@ -72,6 +72,18 @@ func pathSchema() map[string]any {
 	return map[string]any{"type": scalars, "pattern": `^(` + path + `|size\(` + path + `\))$`}
 }
 
+// delaySchema describes a duration as workflow.ParseDelay reads it.
+func delaySchema() map[string]any {
+	const number = `([0-9]+\.?[0-9]*|\.[0-9]+)`
+
+	return map[string]any{"type": "string", "pattern": `^[+-]?([0-9]{1,5}d(` + number + `(ns|us|µs|ms|s|m|h))*|(` + number + `(ns|us|µs|ms|s|m|h))+|0)$`}
+}
+
+// momentSchema describes after: a duration, or a time in an attribute.
+func momentSchema() map[string]any {
+	return map[string]any{"oneOf": []any{delaySchema(), afterObject().schema()}}
+}
+
 func listSchema(item map[string]any) map[string]any {
 	return map[string]any{"type": "array", "items": item}
 }

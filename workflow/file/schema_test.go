@@ -116,7 +116,8 @@ transitions:
       - {name: "d", attribute: updatedAt, op: "<", request: until}
       - {name: "e", attribute: kind, op: in, value: [x, y]}
   - {event: send_part, from: [OPEN], to: OPEN}
-  - {event: back, from: [SENT, OPEN], to: BACK}
+  - {event: back, from: [SENT, OPEN], to: BACK, after: 14d}
+  - {event: remind, from: [SENT], to: SENT, after: {attribute: metadata.until, delay: -3d}, restart: true}
 editable: [OPEN]
 settled: [SENT]
 shipping:
@@ -179,7 +180,7 @@ func TestTheSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 
 // isOfOneField reports whether the error is about one field alone.
 func isOfOneField(err error) bool {
-	for _, text := range []string{"has no field", "is missing", ": want ", "is not a whole number", "names match", "takes no operand", "takes one operand", "is not one of"} {
+	for _, text := range []string{"has no field", "is missing", ": want ", "is not a whole number", "names match", "takes no operand", "takes one operand", "is not one of", "a duration like", "lacks attribute"} {
 		if strings.Contains(err.Error(), text) {
 			return true
 		}

@@ -232,7 +232,7 @@ func (c *callCounter) counts(operation string, body []byte, hasToken bool) bool 
 		return true
 	case "GetActivityTask":
 		return hasToken // an empty poll belongs to the minute
-	case "GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "TransactWriteItems", "TransactGetItems", "BatchGetItem", "BatchWriteItem":
+	case "GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "TransactWriteItems", "TransactGetItems", "BatchGetItem", "BatchWriteItem", "BatchExecuteStatement":
 	default:
 		return false
 	}
@@ -243,12 +243,23 @@ func (c *callCounter) counts(operation string, body []byte, hasToken bool) bool 
 	}
 
 	// A call that names several tables counts once; a sweep of a due table does not count.
-	return slices.ContainsFunc(tableInBody.FindAllSubmatch(body, -1), func(match [][]byte) bool {
-		return c.isOfOrders(string(match[1])) && !strings.HasSuffix(string(match[1]), "-due")
+	return slices.ContainsFunc(tablesIn(body), func(table string) bool {
+		return c.isOfOrders(table) && !strings.HasSuffix(table, "-due")
 	})
 }
 
-var tableInBody = regexp.MustCompile(`"TableName":"([^"]+)"`)
+// tableInBody finds a table in the fields of a request, and in the text of a statement.
+var tableInBody = regexp.MustCompile(`"TableName":"([^"]+)"|INTO \\"([^"\\]+)\\"`)
+
+// tablesIn returns the tables that a request names, each once, sorted.
+func tablesIn(body []byte) (tables []string) {
+	for _, match := range tableInBody.FindAllSubmatch(body, -1) {
+		tables = append(tables, string(match[1])+string(match[2]))
+	}
+	slices.Sort(tables)
+
+	return slices.Compact(tables)
+}
 
 // isOfOrders reports whether the table is one in which an order consumes something.
 func (c *callCounter) isOfOrders(table string) bool {

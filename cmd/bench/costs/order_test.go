@@ -22,7 +22,7 @@ func TestAnOrderIsCheap(t *testing.T) {
 			what      string
 			got, most float64
 		}{
-			{"calls", use.Calls, 28},
+			{"calls", use.Calls, 22},
 			{"write units", use.Write, 24},
 			{"state transitions", use.Transitions, 7},
 			{"state transitions in five days", use.LongTransitions, 20},
@@ -35,6 +35,29 @@ func TestAnOrderIsCheap(t *testing.T) {
 
 		if within || attempt == 3 {
 			return
+		}
+	}
+}
+
+// TestAnOrderOfTheScenarioTakesFewCalls bounds the calls of an order in the demo's scenario, the sandbox
+// carrier's included. A busy machine adds repeats and polls, so one of three measurements has to be
+// within the bounds.
+func TestAnOrderOfTheScenarioTakesFewCalls(t *testing.T) {
+	const most, mostWritten = 31, 36
+
+	for attempt := 1; ; attempt++ {
+		use, err := PerOrderOfScenario(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s", use)
+
+		if use.Calls > 0 && use.Calls-use.ByMinute <= most && use.Write <= mostWritten {
+			return
+		}
+
+		if attempt == 3 {
+			t.Fatalf("%.1f calls without those by the minute, at most %d; %.1f write units, at most %d", use.Calls-use.ByMinute, most, use.Write, mostWritten)
 		}
 	}
 }

@@ -31,6 +31,7 @@ type batchMember struct {
 	read   *itemRead
 	action *action
 	stmt   *partiql.Statement
+	change *change // of an action that was made
 	err    error
 }
 
@@ -47,6 +48,10 @@ func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, erro
 
 	members, err := s.batchMembers(in.Statements)
 	if err != nil {
+		return nil, err
+	}
+
+	if err := s.writeMembers(members); err != nil {
 		return nil, err
 	}
 
@@ -194,7 +199,7 @@ func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum sp
 	if err == nil && m.read != nil {
 		err = s.answerMemberRead(response, m.read, consistent, sum)
 	} else if err == nil {
-		err = s.answerMemberWrite(response, m, sum)
+		answerMemberWrite(response, m, sum)
 	}
 
 	if err != nil {
@@ -232,19 +237,60 @@ func (s *Service) answerMemberRead(out *answer, r *itemRead, consistent bool, su
 	return r.add(out, raw)
 }
 
-func (s *Service) answerMemberWrite(out *answer, m *batchMember, sum spendings) error {
-	c, err := s.perform(m.action)
-	if err != nil {
+// writeMembers makes the actions of the members with one commit. An action that is refused has its error
+// in its member, and does not concern the others.
+func (s *Service) writeMembers(members []batchMember) error {
+	var hashes []uint64
+	for i := range members {
+		if m := &members[i]; m.err == nil && m.action != nil {
+			hashes = append(hashes, m.action.key.lock)
+		}
+	}
+
+	if len(hashes) == 0 {
+		return nil
+	}
+
+	// The stripes are held until the batch is on disk, so that no writer comes between evaluation and
+	// commit.
+	defer s.stripes.lock(hashes)()
+
+	var changes []*change
+	for i := range members {
+		m := &members[i]
+		if m.err != nil || m.action == nil {
+			continue
+		}
+
+		var e *wire.Error
+
+		m.change, m.err = s.evaluate(m.action)
+		if m.err = asWireError(m.err); m.err != nil && !errors.As(m.err, &e) {
+			return m.err
+		}
+
+		if m.err == nil {
+			changes = append(changes, m.change)
+		}
+	}
+
+	if err := s.writeAll(changes, hashes, s.cfg.Clock.Now(), nil); err != nil {
 		return err
 	}
 
-	sum.add(m.action.table.name, c.spent())
-
-	if attrs := c.returnedAttributes(m.stmt.Returning); len(attrs) > 0 {
-		out.item("Item", attrs)
+	for _, c := range changes {
+		s.charge(c.action.table.name, 0, c.writeUnits())
 	}
 
 	return nil
+}
+
+func answerMemberWrite(out *answer, m *batchMember, sum spendings) {
+	sum.add(m.action.table.name, m.change.spent())
+
+	if attrs := m.change.returnedAttributes(m.stmt.Returning); len(attrs) > 0 {
+		out.item("Item", attrs)
+	}
 }
 
 // statementError returns the BatchStatementError of an error.

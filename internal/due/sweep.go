@@ -1,0 +1,283 @@
+package due
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/dynamo"
+)
+
+// Sweep says what one call handles.
+type Sweep struct {
+	Kind string
+	// Limit is how many rows the call handles at most.
+	Limit int
+	// After is the Next of the call before, for a sweep that goes on behind rows that stay where they are. "" is
+	// the beginning.
+	After string
+	// Margin is how much later than its time a row is due, for times that another clock has given.
+	Margin time.Duration
+	// Parallel is how many rows are handled at once. Default 1.
+	Parallel int
+	// Consistent reads see every row that is there, at twice the cost.
+	Consistent bool
+}
+
+// Swept is the result of a sweep.
+type Swept struct {
+	// Handled is how many rows were handled and are no longer due.
+	Handled int
+	// Oldest is the time of the oldest row that was found due, zero if there was none.
+	Oldest time.Time
+	// Next is the After of the next call, "" if this one has come to the end.
+	Next string
+}
+
+// Handle does what is due of a row. It is called from several goroutines if the sweep is parallel. After an error, the row
+// is postponed.
+type Handle func(context.Context, Row) (Answer, error)
+
+// Answer says what becomes of a row. The zero value deletes it.
+type Answer struct {
+	kind answerKind
+	at   time.Time
+}
+
+type answerKind uint8
+
+const (
+	remove answerKind = iota
+	gone
+	keep
+	move
+	retry
+)
+
+var (
+	// Remove deletes the row.
+	Remove = Answer{}
+	// Gone means that the row was deleted in the transaction that did what was due.
+	Gone = Answer{kind: gone}
+	// Keep leaves the row as it is: it is not due yet.
+	Keep = Answer{kind: keep}
+)
+
+// MoveTo makes the row due at another time.
+func MoveTo(at time.Time) Answer { return Answer{kind: move, at: at} }
+
+// Retry postpones the row like an error, but not beyond the time, unless that is zero.
+func Retry(by time.Time) Answer { return Answer{kind: retry, at: by} }
+
+// maxErrors bounds the errors that a sweep returns.
+const maxErrors = 10
+
+// Sweep handles the rows of a kind that are due, oldest first, and up to the limit. Rows whose times are in the same minute are
+// handled in a random order if the sweep is parallel, so that several of them at once rarely handle the same row. A row whose handling fails is postponed, and its error is in the returned one, which joins
+// at most 10.
+func (t *Table) Sweep(ctx context.Context, s Sweep, handle Handle) (Swept, error) {
+	// With a clock that is ahead, rows would look due that are not.
+	err := t.Clock.Learn(ctx, func(ctx context.Context) error {
+		_, err := t.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: Row{Kind: s.Kind}.key()}, t.Clock.Listen)
+		return err
+	})
+	if err != nil {
+		return Swept{}, err
+	}
+
+	rows, err := t.read(ctx, s, t.Clock.Now().Add(-s.Margin))
+	if err != nil {
+		return Swept{}, err
+	}
+
+	var out Swept
+	if len(rows) > 0 {
+		out.Oldest = rows[0].At
+	}
+
+	if len(rows) == s.Limit {
+		last := rows[len(rows)-1].key()
+		out.Next = dynamo.Text(last, timeKey)
+	}
+
+	if s.Parallel > 1 {
+		mix(rows)
+	}
+
+	out.Handled, err = t.handleAll(ctx, s, rows, handle)
+
+	return out, err
+}
+
+// handleAll handles the rows and returns how many are no longer due.
+func (t *Table) handleAll(ctx context.Context, s Sweep, rows []Row, handle Handle) (handled int, err error) {
+	var (
+		mu     sync.Mutex
+		failed []error
+		group  errgroup.Group
+	)
+	group.SetLimit(max(1, s.Parallel))
+
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			break
+		}
+
+		group.Go(func() error {
+			moved, err := t.handle(ctx, row, handle)
+
+			mu.Lock()
+			defer mu.Unlock()
+
+			if moved {
+				handled++
+			}
+
+			if err != nil && len(failed) < maxErrors {
+				failed = append(failed, err)
+			}
+
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns an error
+
+	return handled, errors.Join(append(failed, ctx.Err())...)
+}
+
+// handle handles one row. It reports whether the row is no longer due.
+func (t *Table) handle(ctx context.Context, row Row, handle Handle) (moved bool, err error) {
+	answer, err := handle(ctx, row)
+
+	switch {
+	// The call was ended from outside, which says nothing about the row.
+	case err != nil && ctx.Err() != nil:
+		return false, err
+	case err != nil:
+		answer = Retry(time.Time{})
+	}
+
+	var stored error
+	switch answer.kind {
+	case gone:
+	case keep:
+		return false, err
+	case move:
+		stored = t.move(ctx, row, answer.at, 0)
+	case retry:
+		at := t.postponed(t.Clock.Now(), row.Attempts)
+		if !answer.at.IsZero() && answer.at.Before(at) {
+			at = answer.at
+		}
+		stored = t.move(ctx, row, at, row.Attempts+1)
+	default:
+		stored = t.Delete(ctx, row)
+	}
+
+	return stored == nil, errors.Join(err, stored)
+}
+
+// pageSize is how many rows of a shard are read at once.
+const pageSize = 100
+
+// read reads the oldest rows that are due, up to the limit.
+func (t *Table) read(ctx context.Context, s Sweep, until time.Time) ([]Row, error) {
+	var heads [shards]head
+	for n := range heads {
+		heads[n] = head{partition: partition(s.Kind, n), after: s.After, more: true}
+	}
+
+	var rows []Row
+	for len(rows) < s.Limit {
+		var oldest *head
+		for n := range heads {
+			h := &heads[n]
+			if err := t.fill(ctx, h, s, until); err != nil {
+				return nil, err
+			}
+
+			if len(h.items) > 0 && (oldest == nil || h.key() < oldest.key()) {
+				oldest = h
+			}
+		}
+
+		if oldest == nil {
+			break
+		}
+
+		if row, ok := parse(oldest.items[0]); ok {
+			rows = append(rows, row)
+		}
+		oldest.items = oldest.items[1:]
+	}
+
+	return rows, nil
+}
+
+// mix brings rows whose times are in the same minute into a random order.
+func mix(rows []Row) {
+	rand.Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return a.At.Truncate(time.Minute).Compare(b.At.Truncate(time.Minute))
+	})
+}
+
+// head is what is read of a shard and not yet taken.
+type head struct {
+	partition string
+	items     []dynamo.Item
+	after     string // the sort key of the last one that was read
+	more      bool
+}
+
+func (h *head) key() string { return dynamo.Text(h.items[0], timeKey) }
+
+// fill reads the next rows of a shard, if none is left.
+func (t *Table) fill(ctx context.Context, h *head, s Sweep, until time.Time) error {
+	// A row of the millisecond has a # behind its time and sorts after it.
+	end := moment(until.Add(time.Millisecond))
+
+	// The clock may have been set back since the call before.
+	if h.after >= end {
+		return nil
+	}
+
+	for len(h.items) == 0 && h.more {
+		out, err := t.DynamoDB.Query(ctx, &dynamodb.QueryInput{
+			TableName:                &t.Name,
+			ConsistentRead:           aws.Bool(s.Consistent),
+			Limit:                    aws.Int32(int32(min(pageSize, s.Limit))),
+			KeyConditionExpression:   aws.String("#shard = :shard AND #due BETWEEN :after AND :until"),
+			ExpressionAttributeNames: map[string]string{"#shard": shardKey, "#due": timeKey},
+			ExpressionAttributeValues: dynamo.Item{
+				":shard": dynamo.S(h.partition),
+				":after": dynamo.S(h.after + "\x00"), // behind that key
+				":until": dynamo.S(end),
+			},
+		}, t.Clock.Listen)
+		if err != nil {
+			return err
+		}
+
+		h.items, h.more = out.Items, len(out.LastEvaluatedKey) > 0
+		if len(h.items) > 0 {
+			h.after = dynamo.Text(h.items[len(h.items)-1], timeKey)
+		}
+	}
+
+	return nil
+}
+
+// IsNext reports whether the text may be the Next of a sweep.
+func IsNext(text string) bool {
+	_, isKey := parse(dynamo.Item{timeKey: dynamo.S(text)})
+
+	return text == "" || isKey
+}

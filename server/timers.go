@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"ratchet/internal/worker"
+	"ratchet/operate/doctor"
+	"ratchet/streams"
+	"ratchet/transitions"
+	"ratchet/transitions/timers"
+)
+
+// timersHandler is the name of the handler that writes the due rows of orders.
+const timersHandler = "timers"
+
+func (b *Backend) assembleTimers() (err error) {
+	b.Timers, err = timers.New(timers.Config{
+		DynamoDB: b.DynamoDB,
+		Table:    b.Tables.OrdersDue,
+		Orders:   b.Orders,
+		Applied: func(t transitions.Timer, late time.Duration) {
+			b.log.Debug("time has moved an order", "event", t.Event, "from", t.From, "to", t.To, "late", late)
+		},
+	})
+
+	return err
+}
+
+// timerHandlers returns the handler that writes the due rows, unless time moves no orders. It retries
+// without end, because a row that is missing stays missing.
+func (b *Backend) timerHandlers() []streams.Handler {
+	if !b.Orders.HasTimers() {
+		return nil
+	}
+
+	handle := func(ctx context.Context, record streams.Record) error {
+		if _, _, err := b.Orders.Mapping().Images(record.Old, record.New); err != nil {
+			return streams.Permanent(err) // a retry reads the same images
+		}
+
+		return b.Timers.Record(ctx, record.Old, record.New)
+	}
+
+	return []streams.Handler{{Name: timersHandler, Handle: handle, Attempts: -1}}
+}
+
+// moveDue moves the orders that are due.
+func (b *Backend) moveDue(ctx context.Context) error {
+	for {
+		swept, err := b.Timers.Sweep(ctx, sweepPage)
+		if ctx.Err() == nil {
+			b.Telemetry.TimersSwept(swept.Late, swept.Made)
+		}
+
+		if err != nil || swept.Rows < sweepPage {
+			return err
+		}
+	}
+}
+
+// beginTimers notes that no order lacks its due row if there are no orders yet. It tries until that was found out.
+func (b *Backend) beginTimers(ctx context.Context) error {
+	for b.Orders.HasTimers() && ctx.Err() == nil {
+		err := b.Timers.Begin(ctx)
+		if err == nil {
+			return nil
+		}
+
+		if ctx.Err() == nil {
+			b.log.WarnContext(ctx, "it is not known whether orders lack their due rows", "error", err)
+		}
+		worker.Wait(ctx, sweepInterval)
+	}
+
+	return nil
+}
+
+// checkTimers checks whether every order that time moves has its due row.
+func (b *Backend) checkTimers(ctx context.Context) doctor.Check {
+	const subject = "timed transitions"
+
+	state, err := b.Timers.State(ctx)
+	if err != nil {
+		return doctor.NewUnchecked(subject, err.Error(), "fix the tables first")
+	}
+
+	gap, err := b.StreamInspector().LastGap(ctx)
+	switch {
+	case err != nil:
+		return doctor.NewUnchecked(subject, err.Error(), "fix the tables first")
+	case state.Missing == "" && !state.Since.IsZero() && gap.After(state.Since):
+		state.Missing = "the stream has lost records, and the orders of these may lack their due rows"
+	}
+
+	if state.Missing != "" {
+		return doctor.NewWarning(subject, state.Missing+": time does not move them", "`ratchet orders rebuild-timers`")
+	}
+
+	return doctor.NewOK(subject, "")
+}
