@@ -122,12 +122,12 @@ func (d *deployment) untilEnded(version string) {
 		d.t.Fatal(err)
 	}
 
-	var status status.Status
+	var stream status.Status
 	until(d.ctx, d.t, "workers "+version+"* to hold all leases", func() bool {
-		status = d.stream()
-		return len(status.Workers) > 0 && !slices.ContainsFunc(status.Shards, func(shard status.ShardStatus) bool {
+		stream = d.stream()
+		return len(stream.Workers) > 0 && !slices.ContainsFunc(stream.Shards, func(shard status.ShardStatus) bool {
 			return shard.Open && (shard.State != status.ShardHeld || !strings.HasPrefix(shard.Owner, version))
 		})
 	})
-	d.t.Logf("%s* alone: %s, the shards %d and %d finished ones", version, time.Since(began).Round(time.Millisecond), len(status.Shards), status.Finished)
+	d.t.Logf("%s* alone: %s, the shards %d and %d finished ones", version, time.Since(began).Round(time.Millisecond), len(stream.Shards), stream.Finished)
 }
