@@ -53,12 +53,13 @@ image: ## write bin/ratchet-image-ARCH.tar, a container image as an OCI archive 
 	  --revision "$$(git rev-parse HEAD 2>/dev/null)" --out $(CURDIR)/bin/ratchet-image-$(ARCH).tar
 
 .PHONY: release
-release: ## write dist/: an archive for each of linux and darwin, amd64 and arm64, with licenses, and SHA256SUMS
-	go run -C deploy/build ./release --module $(CURDIR) --out $(CURDIR)/dist
+release: ## write dist/: an archive for each of linux and darwin, amd64 and arm64, with licenses, and SHA256SUMS (VERSION=v1.0.0: of that tag)
+	go run -C deploy/build ./release --module $(CURDIR) --out $(CURDIR)/dist $(if $(VERSION),--version $(VERSION))
 
 .PHONY: image-check
 image-check: ## build the image and an archive twice, compare, unpack and start them
 	go vet -C deploy/build ./...
+	go test -C deploy/build -count=1 ./...
 	go test -tags image -count=1 -timeout 30m ./tests/image
 
 ##@ Test

@@ -213,7 +213,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
-        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"]]
+        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"], ["table", "@orders-due"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem"]
@@ -232,8 +232,8 @@ locals {
         resources = [["table", "@deliveries/index/queue"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:Query"]
-        resources = [["table", "@inventory-due"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@inventory-due"], ["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -270,10 +270,6 @@ locals {
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"]
         resources = [["table", "@payments"]]
-      },
-      {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]
-        resources = [["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:UpdateItem"]
@@ -378,7 +374,7 @@ locals {
         resources = [["table", "@once"], ["table", "@parked-tasks"]]
       },
       {
-        actions   = ["dynamodb:PutItem", "dynamodb:Query"]
+        actions   = ["dynamodb:PartiQLInsert", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@order-events"]]
       },
       {
@@ -394,12 +390,12 @@ locals {
         resources = [["table", "@orders"]]
       },
       {
-        actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
-        resources = [["table", "@orders/stream/*"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
+        resources = [["table", "@orders-due"], ["table", "@payments-due"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
-        resources = [["table", "@payments-due"]]
+        actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+        resources = [["table", "@orders/stream/*"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
@@ -429,15 +425,15 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@holds"]]
+        resources = [["table", "@carrier-reports"], ["table", "@holds"], ["table", "@orders-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
         resources = [["table", "@inventory"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:Query"]
-        resources = [["table", "@inventory-due"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@inventory-due"], ["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query"]
@@ -462,10 +458,6 @@ locals {
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
-      },
-      {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]
-        resources = [["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -574,6 +566,7 @@ locals {
     requests      = ["requests"]
     notifications = ["notifications"]
     sweeps        = ["sweeps"]
+    jobs          = []
   }
 
   people = {

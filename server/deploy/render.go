@@ -157,13 +157,19 @@ type role struct {
 func (p page) Roles() []role {
 	own := p.part("own")
 
+	// A part without a list of permissions has no policy that a role could name.
+	var parts []string
+	for _, part := range p.Parts {
+		parts = append(parts, p.part(part)...)
+	}
+
 	roles := []role{
-		{Name: "worker", Policies: slices.Concat(p.Parts, own)},
+		{Name: "worker", Policies: slices.Concat(parts, own)},
 		{Name: "api", Policies: []string{"api"}},
 	}
 
 	for _, part := range p.Parts {
-		one := role{Name: part, Policies: []string{part}}
+		one := role{Name: part, Policies: p.part(part)}
 		// Steps are the tasks of activities.
 		if part == "activities" {
 			one.Policies = append(one.Policies, own...)

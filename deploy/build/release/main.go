@@ -2,6 +2,10 @@
 // every module that is linked, and the checksums of all.
 //
 //	go run ./release --module ../.. --out ../../dist
+//	go run ./release --module ../.. --out ../../dist --version v1.0.0
+//
+// With a version, the commit must carry that tag and no file may differ from it, and CHANGES.md has the version's section of
+// the changelog. Without one, the archives have the name of the commit.
 //
 // The same commit gives the same bytes: paths are trimmed, and the files have the commit's time.
 package main
@@ -35,6 +39,7 @@ func main() {
 	module := flag.String("module", "../..", "directory of the module")
 	out := flag.String("out", "", "directory of the archives (required)")
 	targets := flag.String("targets", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "what to build for")
+	version := flag.String("version", "", "the version to release, which is the tag of the commit; default: the commit's name")
 	flag.Parse()
 
 	if *out == "" || flag.NArg() > 0 {
@@ -42,14 +47,13 @@ func main() {
 		os.Exit(2)
 	}
 
-	if err := run(*module, *out, strings.Split(*targets, ",")); err != nil {
+	if err := run(*module, *out, *version, strings.Split(*targets, ",")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(module, out string, targets []string) error {
-	// Without a tag this is the commit, and -dirty shows that files differ from it.
-	version, err := git(module, "describe", "--tags", "--always", "--dirty")
+func run(module, out, wanted string, targets []string) error {
+	version, err := versionOf(module, wanted)
 	if err != nil {
 		return err
 	}
@@ -66,6 +70,12 @@ func run(module, out string, targets []string) error {
 
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
+	}
+
+	if wanted != "" {
+		if err := writeChanges(module, out, wanted); err != nil {
+			return err
+		}
 	}
 
 	var sums strings.Builder
