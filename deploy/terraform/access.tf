@@ -378,7 +378,7 @@ locals {
         resources = [["table", "@once"], ["table", "@parked-tasks"]]
       },
       {
-        actions   = ["dynamodb:PutItem", "dynamodb:Query"]
+        actions   = ["dynamodb:PartiQLInsert", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@order-events"]]
       },
       {
