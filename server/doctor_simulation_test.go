@@ -267,7 +267,7 @@ func TestTheDoctorNamesWhatItCouldNotTry(t *testing.T) {
 	}
 
 	text, reason, _ := strings.Cut(strings.TrimPrefix(checks[i].Found, "not tried, because a call would have an effect: "), "; ")
-	want := "sqs:CreateQueue on ratchet-listen-*, sqs:DeleteMessage on ratchet-listen-*, sqs:DeleteQueue on ratchet-listen-*, " +
+	want := "dynamodb:PartiQLInsert on table/ratchet-order-events, sqs:CreateQueue on ratchet-listen-*, sqs:DeleteMessage on ratchet-listen-*, sqs:DeleteQueue on ratchet-listen-*, " +
 		"sqs:ReceiveMessage on 2 resources, sqs:SendMessage on 2 resources, " +
 		"states:CreateActivity on 4 resources, states:GetActivityTask on 4 resources, states:StartExecution on stateMachine:ratchet-order"
 	if text != want || reason != "iam:SimulatePrincipalPolicy: AccessDenied: not now" {
