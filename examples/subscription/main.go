@@ -2,10 +2,11 @@
 // state machine and the reactions of this directory. Time renews a subscription, tries declined charges
 // again, and ends it.
 //
-//	go run . dev                                 # in one terminal
-//	go run . orders create sub-1                 # in another
-//	go run . orders apply sub-1 end
-//	go run . orders history sub-1
+//	go run . dev                                                                          # in one terminal
+//	go run . orders create sub-1 --set card=yes --set trialEndsAt=2026-01-31T12:00:00Z   # in another; the trial is over
+//	go run . orders history sub-1                                                        # within 20 seconds: begin
+//	go run . orders edit set-own sub-1 --set endsAt=2026-02-28T12:00:00Z                 # the customer cancels
+//	go run . orders get sub-1                                                            # within 20 seconds: ENDED
 package main
 
 import (

@@ -85,8 +85,7 @@ func bill(ctx context.Context, orders *transitions.Orders, w world, c transition
 	return nil
 }
 
-// apply moves the subscription, once for each key. A refusal means that it has moved meanwhile: it has
-// ended, or the customer was asked for another card.
+// apply moves the subscription, once for each key. A refusal means that it has moved meanwhile, such as to its end.
 func apply(ctx context.Context, orders *transitions.Orders, c transitions.Change, key string, event workflow.Event) error {
 	_, err := orders.Apply(ctx, transitions.Request{
 		OrderID:     c.New.ID,
