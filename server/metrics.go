@@ -29,6 +29,7 @@ func (b *Backend) notifyEvents() notify.Events {
 
 // reservationsSwept counts and logs a sweep of reservations.
 func (b *Backend) reservationsSwept(count int, err error) {
-	b.Telemetry.ReservationsSwept(count, err)
+	b.Telemetry.Found("reservations", count, 0)
+	b.Telemetry.Swept("reservations", err)
 	b.logSweep(count, err)
 }

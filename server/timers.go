@@ -50,7 +50,7 @@ func (b *Backend) moveDue(ctx context.Context) error {
 	for {
 		swept, err := b.Timers.Sweep(ctx, sweepPage)
 		if ctx.Err() == nil {
-			b.Telemetry.TimersSwept(swept.Late, swept.Made)
+			b.Telemetry.Found("timers", swept.Made, swept.Late)
 		}
 
 		if err != nil || swept.Rows < sweepPage {

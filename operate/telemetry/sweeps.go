@@ -45,15 +45,14 @@ func newSweepInstruments(m *meter) sweepInstruments {
 // Swept counts a sweep.
 func (t *Telemetry) Swept(sweep string, err error) { t.sweeps.swept.inc(sweep, outcome(err)) }
 
-// ReservationsSwept counts a sweep of reservations. It is a hook of [inventory.Events].
-func (t *Telemetry) ReservationsSwept(count int, err error) {
-	// Reservations that a sweep expired before its error count, too.
-	t.Swept("reservations", err)
-	t.sweeps.expired.plus(float64(count))
-}
+// Found notes what a sweep of reservations or timers has ended, also before an error, and how late the oldest was
+// that a sweep of timers has found due.
+func (t *Telemetry) Found(sweep string, count int, late time.Duration) {
+	if sweep == "reservations" {
+		t.sweeps.expired.plus(float64(count))
+		return
+	}
 
-// TimersSwept notes how late the oldest transition was that a sweep has found due, and how many it has made.
-func (t *Telemetry) TimersSwept(late time.Duration, made int) {
+	t.sweeps.moved.plus(float64(count))
 	t.sweeps.late.Store(max(0, late.Milliseconds()))
-	t.sweeps.moved.plus(float64(made))
 }

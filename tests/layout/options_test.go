@@ -13,11 +13,10 @@ import (
 var unset = map[string]string{
 	"streams/lambda.Config.Margin": "a function that needs longer to report its batch sets it",
 
-	"once.Config.Now":               "a clock for tests; it goes when the package is rebuilt",
-	"once/inventory.Config.Now":     "a clock for tests; it goes when the package is rebuilt",
-	"once/ledger.Config.Now":        "a clock for tests; it goes when the package is rebuilt",
-	"transitions/timers.Config.Now": "a clock for tests, of machines whose clocks are wrong",
-	"payments.Config.Now":           "a clock for tests; it goes when the package is rebuilt",
+	"once.Config.Now":           "a clock for tests; it goes when the package is rebuilt",
+	"once/inventory.Config.Now": "a clock for tests; it goes when the package is rebuilt",
+	"once/ledger.Config.Now":    "a clock for tests; it goes when the package is rebuilt",
+	"payments.Config.Now":       "a clock for tests; it goes when the package is rebuilt",
 }
 
 // TestOptionsHaveAUse: each exported field of a struct whose name ends in Config or Options is set by a file of
