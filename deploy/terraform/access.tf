@@ -97,15 +97,15 @@ locals {
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@audit"]]
+        resources = [["table", "@audit"], ["table", "@order-events"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"]]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@deliveries"], ["table", "@leases"]]
+        resources = [["table", "@deliveries"]]
       },
       {
         actions   = ["dynamodb:Query"]
@@ -117,7 +117,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@holds"]]
+        resources = [["table", "@holds"], ["table", "@leases"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
@@ -125,11 +125,7 @@ locals {
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query"]
-        resources = [["table", "@ledger"], ["table", "@order-events"]]
-      },
-      {
-        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
-        resources = [["table", "@order-lists"]]
+        resources = [["table", "@ledger"]]
       },
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
@@ -152,8 +148,50 @@ locals {
         resources = [["table", "@processes"]]
       },
       {
-        actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
         resources = [["table", "@refusals"]]
+      },
+    ]
+    jobs = [
+      {
+        actions   = ["states:ListStateMachines"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["states:DescribeExecution", "states:RedriveExecution"]
+        resources = [["execution", "@order:*"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine", "states:ListExecutions"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@audit"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem"]
+        resources = [["table", "@carrier-reports"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@dead-letters"], ["table", "@jobs"]]
+      },
+      {
+        actions   = ["dynamodb:Query"]
+        resources = [["table", "@deliveries/index/queue"]]
+      },
+      {
+        actions   = ["dynamodb:UpdateItem"]
+        resources = [["table", "@leases"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Scan"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
       },
     ]
     notifications = [
@@ -213,7 +251,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
-        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"]]
+        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"], ["table", "@orders-due"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem"]
@@ -221,7 +259,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"]]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -232,8 +270,8 @@ locals {
         resources = [["table", "@deliveries/index/queue"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:Query"]
-        resources = [["table", "@inventory-due"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@inventory-due"], ["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -272,8 +310,8 @@ locals {
         resources = [["table", "@payments"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]
-        resources = [["table", "@payments-due"]]
+        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:UpdateItem"]
@@ -378,7 +416,7 @@ locals {
         resources = [["table", "@once"], ["table", "@parked-tasks"]]
       },
       {
-        actions   = ["dynamodb:PutItem", "dynamodb:Query"]
+        actions   = ["dynamodb:PartiQLInsert", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@order-events"]]
       },
       {
@@ -394,12 +432,12 @@ locals {
         resources = [["table", "@orders"]]
       },
       {
-        actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
-        resources = [["table", "@orders/stream/*"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
+        resources = [["table", "@orders-due"], ["table", "@payments-due"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
-        resources = [["table", "@payments-due"]]
+        actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+        resources = [["table", "@orders/stream/*"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
@@ -429,15 +467,15 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@holds"]]
+        resources = [["table", "@carrier-reports"], ["table", "@holds"], ["table", "@orders-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
         resources = [["table", "@inventory"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:Query"]
-        resources = [["table", "@inventory-due"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@inventory-due"], ["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query"]
@@ -452,7 +490,7 @@ locals {
         resources = [["table", "@order-events"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@order-lists"]]
       },
       {
@@ -462,10 +500,6 @@ locals {
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
-      },
-      {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]
-        resources = [["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -519,7 +553,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@holds"], ["table", "@leases"], ["table", "@processes"]]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@holds"], ["table", "@jobs"], ["table", "@leases"], ["table", "@processes"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan"]
@@ -567,13 +601,14 @@ locals {
 
   # The parts of a process.
   roles = {
-    worker        = ["activities", "stream", "requests", "notifications", "sweeps"]
+    worker        = ["activities", "stream", "requests", "notifications", "sweeps", "jobs"]
     api           = ["api"]
     activities    = ["activities"]
     stream        = ["stream"]
     requests      = ["requests"]
     notifications = ["notifications"]
     sweeps        = ["sweeps"]
+    jobs          = ["jobs"]
   }
 
   people = {

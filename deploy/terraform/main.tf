@@ -16,6 +16,7 @@ locals {
     holds             = { keys = ["accountId", "holdId"], types = { accountId = "S", holdId = "S" } }
     inventory         = { keys = ["sku"], types = { sku = "S" } }
     inventory-due     = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
+    jobs              = { keys = ["partition", "place"], types = { partition = "S", place = "S" }, ttl = "expiresAt" }
     leases            = { keys = ["stream", "shardId"], types = { stream = "S", shardId = "S" } }
     ledger            = { keys = ["accountId", "sequence"], types = { accountId = "S", sequence = "N" } }
     once              = { keys = ["idempotencyKey"], types = { idempotencyKey = "S" }, ttl = "expiresAt" }

@@ -3,7 +3,7 @@
 # element of var.services.
 
 variable "services" {
-  description = "What runs: worker, api, activities, stream, requests, notifications, sweeps. Empty: nothing, as when the workers run elsewhere."
+  description = "What runs: worker, api, activities, stream, requests, notifications, sweeps, jobs. Empty: nothing, as when the workers run elsewhere."
   type = map(object({
     image           = string
     tasks           = optional(number, 2)
@@ -17,8 +17,8 @@ variable "services" {
   default = {}
 
   validation {
-    condition     = alltrue([for part in keys(var.services) : contains(["worker", "api", "activities", "stream", "requests", "notifications", "sweeps"], part)])
-    error_message = "A service is one of worker, api, activities, stream, requests, notifications, sweeps."
+    condition     = alltrue([for part in keys(var.services) : contains(["worker", "api", "activities", "stream", "requests", "notifications", "sweeps", "jobs"], part)])
+    error_message = "A service is one of worker, api, activities, stream, requests, notifications, sweeps, jobs."
   }
 }
 
