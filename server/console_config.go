@@ -14,9 +14,9 @@ type ConsoleConfig struct {
 	// Console is "on" or "off": whether `ratchet serve` has the console, for callers who log in with an API key, or
 	// at the issuer if ClientID is set. Default: "on".
 	Console string `koanf:"console"`
-	// URL is where browsers reach the console behind a proxy that speaks TLS: https://HOST[:PORT]. Empty: logins
+	// Address is where browsers reach the console behind a proxy that speaks TLS: https://HOST[:PORT]. Empty: logins
 	// over TLS, or from this machine, only.
-	URL string `koanf:"console-url"`
+	Address string `koanf:"console-url"`
 	// ClientID is the console's client at the issuer of APIConfig.Issuer, with the redirect address
 	// https://HOST/console/login/callback. Empty: no login there.
 	ClientID string `koanf:"console-client-id"`

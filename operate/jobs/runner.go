@@ -48,7 +48,7 @@ type RunnerConfig struct {
 	Name string
 	// Lease is how long a job has no other owner after the last sign of life, at least a second. Default: 30 s.
 	Lease time.Duration
-	// Look is the time between two looks for jobs, at least a millisecond. Default: 10 s.
+	// Look is the time between two looks for jobs, at least a millisecond. Default: 5 s.
 	Look time.Duration
 	// AtOnce is how many jobs run at the same time. Default: 4.
 	AtOnce int
@@ -67,7 +67,7 @@ type Runner struct {
 // NewRunner checks cfg and returns a runner.
 func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	setDefault(&cfg.Lease, 30*time.Second)
-	setDefault(&cfg.Look, 10*time.Second)
+	setDefault(&cfg.Look, 5*time.Second)
 	setDefault(&cfg.AtOnce, 4)
 
 	if cfg.Log == nil {

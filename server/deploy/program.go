@@ -177,6 +177,7 @@ func camel(name string) string {
 var descriptions = map[string]string{
 	"activities":    "the activities of a worker",
 	"api":           "the HTTP API",
+	"jobs":          "acts on many subjects",
 	"notifications": "deliveries to endpoints",
 	"operator":      "commands that mend; with the policy viewer",
 	"own":           "what this program's own steps call",
