@@ -170,28 +170,40 @@ locals {
         resources = [["table", "@audit"]]
       },
       {
-        actions   = ["dynamodb:GetItem"]
-        resources = [["table", "@carrier-reports"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@dead-letters"], ["table", "@jobs"]]
+        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@deliveries"]]
       },
       {
         actions   = ["dynamodb:Query"]
         resources = [["table", "@deliveries/index/queue"]]
       },
       {
+        actions   = ["dynamodb:GetItem"]
+        resources = [["table", "@endpoints"]]
+      },
+      {
         actions   = ["dynamodb:UpdateItem"]
         resources = [["table", "@leases"]]
       },
       {
-        actions   = ["dynamodb:GetItem", "dynamodb:Scan"]
+        actions   = ["dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@processes"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem"]
+        resources = [["table", "@refusals"]]
       },
     ]
     notifications = [
@@ -490,7 +502,7 @@ locals {
         resources = [["table", "@order-events"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@order-lists"]]
       },
       {
