@@ -82,7 +82,7 @@ func (b *Backend) consoleLogin(ctx context.Context) (*session.Login, error) {
 		secrets = [][]byte{shared}
 	}
 
-	into := session.Config{Keys: b.APIKeys, Secrets: secrets, MaxScope: auth.Scope(cfg.MaxScope), URL: cfg.URL, Log: b.log}
+	into := session.Config{Keys: b.APIKeys, Secrets: secrets, MaxScope: auth.Scope(cfg.MaxScope), URL: cfg.Address, Log: b.log}
 
 	if cfg.ClientID != "" {
 		into.Provider = &session.Provider{Claims: b.Config.API.claims(), ClientID: cfg.ClientID, ClientSecret: cfg.ClientSecret, Scopes: cfg.Scopes}

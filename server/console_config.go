@@ -73,9 +73,9 @@ func (c ConsoleConfig) validate(issuer string) error {
 	require(c.ClientID == "" || issuer != "", "console-client-id: must be set with auth-issuer")
 	require(c.ClientID != "" || c.ClientSecret == "" && len(c.Scopes) == 0, "console-client-id: must be set with console-client-secret and console-scopes")
 
-	u, err := url.Parse(c.URL)
-	require(c.URL == "" || err == nil && u.Scheme == "https" && u.Host != "" && u.Path == "" && u.User == nil && u.RawQuery == "",
-		"console-url %q: must be https://HOST[:PORT]", withoutUser(c.URL))
+	u, err := url.Parse(c.Address)
+	require(c.Address == "" || err == nil && u.Scheme == "https" && u.Host != "" && u.Path == "" && u.User == nil && u.RawQuery == "",
+		"console-url %q: must be https://HOST[:PORT]", withoutUser(c.Address))
 
 	for _, secret := range c.secrets() {
 		require(len(secret) >= 32, "console-secret: each secret needs at least 32 characters")

@@ -2,12 +2,13 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"ratchet/operate/jobs"
 )
 
 func (b *Backend) assembleJobs() (err error) {
-	b.Jobs, err = jobs.NewStore(jobs.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Jobs})
+	b.Jobs, err = jobs.NewStore(jobs.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Jobs, Rows: 14 * 24 * time.Hour})
 	return err
 }
 
@@ -23,6 +24,10 @@ func (b *Backend) JobRunner(name string) (*jobs.Runner, error) {
 		Audit: b.Audit,
 		Name:  name,
 		Log:   b.log,
+
+		Lease:  30 * time.Second,
+		Look:   5 * time.Second,
+		AtOnce: 4,
 		Works: map[jobs.Kind]jobs.Work{
 			jobs.RedriveExecutions:  jobs.Executions{Executions: b.Executions},
 			jobs.RedriveDeadLetters: jobs.DeadLetters{Queue: b.RetryQueue()},

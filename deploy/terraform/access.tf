@@ -97,15 +97,15 @@ locals {
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@audit"]]
+        resources = [["table", "@audit"], ["table", "@order-events"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"]]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@deliveries"], ["table", "@leases"]]
+        resources = [["table", "@deliveries"]]
       },
       {
         actions   = ["dynamodb:Query"]
@@ -117,7 +117,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@holds"]]
+        resources = [["table", "@holds"], ["table", "@leases"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
@@ -125,11 +125,7 @@ locals {
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query"]
-        resources = [["table", "@ledger"], ["table", "@order-events"]]
-      },
-      {
-        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
-        resources = [["table", "@order-lists"]]
+        resources = [["table", "@ledger"]]
       },
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
@@ -152,7 +148,61 @@ locals {
         resources = [["table", "@processes"]]
       },
       {
-        actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@refusals"]]
+      },
+    ]
+    jobs = [
+      {
+        actions   = ["states:ListStateMachines"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["states:DescribeExecution", "states:RedriveExecution"]
+        resources = [["execution", "@order:*"]]
+      },
+      {
+        actions   = ["states:DescribeStateMachine", "states:ListExecutions"]
+        resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@audit"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@deliveries"]]
+      },
+      {
+        actions   = ["dynamodb:Query"]
+        resources = [["table", "@deliveries/index/queue"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem"]
+        resources = [["table", "@endpoints"]]
+      },
+      {
+        actions   = ["dynamodb:UpdateItem"]
+        resources = [["table", "@leases"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem"]
         resources = [["table", "@refusals"]]
       },
     ]
@@ -221,7 +271,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"]]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -270,6 +320,10 @@ locals {
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"]
         resources = [["table", "@payments"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
+        resources = [["table", "@processes"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:UpdateItem"]
@@ -511,7 +565,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@holds"], ["table", "@leases"], ["table", "@processes"]]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@holds"], ["table", "@jobs"], ["table", "@leases"], ["table", "@processes"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan"]
@@ -559,14 +613,14 @@ locals {
 
   # The parts of a process.
   roles = {
-    worker        = ["activities", "stream", "requests", "notifications", "sweeps"]
+    worker        = ["activities", "stream", "requests", "notifications", "sweeps", "jobs"]
     api           = ["api"]
     activities    = ["activities"]
     stream        = ["stream"]
     requests      = ["requests"]
     notifications = ["notifications"]
     sweeps        = ["sweeps"]
-    jobs          = []
+    jobs          = ["jobs"]
   }
 
   people = {

@@ -25,8 +25,8 @@ const (
 	EraseOrders        Kind = "orders-erase"
 )
 
-// Kinds returns all kinds.
-func Kinds() []Kind {
+// kinds returns all kinds.
+func kinds() []Kind {
 	return []Kind{RedriveExecutions, RedriveDeadLetters, DiscardDeadLetters, ResendDeliveries, EraseOrders}
 }
 
@@ -51,22 +51,22 @@ func (s State) Ended() bool { return s == Done || s == Failed || s == Stopped }
 
 // The codes of problems with a job.
 const (
-	RowsExpired   = "rows_expired"
-	TooMany       = "too_many"
-	ActsFail      = "acts_fail"
-	SelectionFail = "selection_fails"
+	rowsExpired   = "rows_expired"
+	tooMany       = "too_many"
+	actsFail      = "acts_fail"
+	selectionFail = "selection_fails"
 )
 
 // The codes of results that every kind has. The others are codes of the HTTP API.
 const (
-	// CodeDone: the act was done.
-	CodeDone = "done"
-	// CodeSelected: a dry run would act on the subject.
-	CodeSelected = "selected"
-	// CodeGone: there is no such subject, or not any more.
-	CodeGone = "gone"
-	// CodeFailed: the act ended with an error, which is in the log of the worker.
-	CodeFailed = "failed"
+	// codeDone: the act was done.
+	codeDone = "done"
+	// codeSelected: a dry run would act on the subject.
+	codeSelected = "selected"
+	// codeGone: there is no such subject, or not any more.
+	codeGone = "gone"
+	// codeFailed: the act ended with an error, which is in the log of the worker.
+	codeFailed = "failed"
 )
 
 // Filter selects subjects. Each kind has its own fields.
@@ -85,10 +85,10 @@ type Filter struct {
 	EndedBefore time.Time `json:"endedBefore,omitzero"`
 }
 
-// MostIDs is how many ids a job may name. MostSubjects is how many subjects it may have.
+// mostIDs is how many ids a job may name. mostSubjects is how many subjects it may have.
 const (
-	MostIDs      = 1000
-	MostSubjects = 1_000_000
+	mostIDs      = 1000
+	mostSubjects = 1_000_000
 )
 
 // New is a job to create.
@@ -125,8 +125,8 @@ func (n *New) check() error {
 		rule = fmt.Sprintf("kind %s: only for the default tenant", n.Kind)
 	case n.Kind.OfStream() != (f.Handler != ""):
 		rule = "handler: required for dead letters, and not allowed for other kinds"
-	case len(n.IDs) > MostIDs:
-		rule = fmt.Sprintf("ids: at most %d", MostIDs)
+	case len(n.IDs) > mostIDs:
+		rule = fmt.Sprintf("ids: at most %d", mostIDs)
 	case len(n.IDs) > 0 && !onlyIDs:
 		rule = "ids and a filter: one of the two"
 	case len(n.IDs) == 0 && (n.Kind == ResendDeliveries) != (f.Endpoint != ""):
@@ -151,7 +151,7 @@ func (n *New) check() error {
 }
 
 func known(kind Kind) bool {
-	for _, k := range Kinds() {
+	for _, k := range kinds() {
 		if k == kind {
 			return true
 		}

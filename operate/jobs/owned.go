@@ -163,7 +163,7 @@ func (o *owned) selectAll(ctx, lease context.Context) error {
 	var end *endError
 	if err != nil && !errors.Is(err, errLost) && !errors.Is(err, errWanted) && !errors.As(err, &end) && ctx.Err() == nil && !dynamo.Retryable(err) {
 		o.log.ErrorContext(ctx, "the subjects of a job cannot be selected", "error", err)
-		return &endError{Paused, SelectionFail}
+		return &endError{Paused, selectionFail}
 	}
 
 	if err != nil {
@@ -203,7 +203,7 @@ func (o *owned) store(ctx context.Context, subjects []Subject) error {
 		for _, s := range subjects {
 			code := s.Code
 			if code == "" {
-				code = CodeSelected
+				code = codeSelected
 			}
 
 			o.count(code)
@@ -302,8 +302,8 @@ func (o *owned) storeNew(ctx context.Context, subjects []Subject) (there map[int
 		return there, nil
 	}
 
-	if o.job.Total > MostSubjects {
-		return nil, &endError{Failed, TooMany}
+	if o.job.Total > mostSubjects {
+		return nil, &endError{Failed, tooMany}
 	}
 	parts[0] = types.TransactWriteItem{Update: o.progressed().Part()}
 	clear(there)
@@ -355,12 +355,12 @@ func (o *owned) actOnAll(ctx, lease context.Context) error {
 		}
 
 		// Not one subject, but something that all of them need.
-		if failed++; code != CodeFailed {
+		if failed++; code != codeFailed {
 			failed = 0
 		}
 
 		if failed == mostFailed {
-			return &endError{Paused, ActsFail}
+			return &endError{Paused, actsFail}
 		}
 		worker.Wait(lease, pause-time.Since(began))
 
@@ -372,7 +372,7 @@ func (o *owned) actOnAll(ctx, lease context.Context) error {
 
 	// A row that has expired was not acted on.
 	if o.job.Results() != o.job.Total {
-		return &endError{Failed, RowsExpired}
+		return &endError{Failed, rowsExpired}
 	}
 
 	return &endError{Done, ""}
@@ -416,14 +416,14 @@ func (o *owned) act(ctx context.Context, subject Subject) (code string, err erro
 		}
 
 		o.log.ErrorContext(ctx, "an act of a job has failed", "subject", subject.ID, "error", err)
-		code = CodeFailed
+		code = codeFailed
 	}
 
 	result, detail := audit.Refused, code
 	switch code {
-	case CodeDone:
+	case codeDone:
 		result, detail = audit.Done, ""
-	case CodeFailed:
+	case codeFailed:
 		result = audit.Failed
 	}
 

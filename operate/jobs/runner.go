@@ -32,7 +32,7 @@ type Work interface {
 	Select(ctx context.Context, j Job, found func(Subject) error) error
 	// Look returns the subject with the id. It has a code if there is nothing to act on.
 	Look(ctx context.Context, j Job, id string) (Subject, error)
-	// Act does the act of the job once. It returns [CodeDone], also if it was done since the selection, or the
+	// Act does the act of the job once. It returns [codeDone], also if it was done since the selection, or the
 	// code of why it was not done. An error that is no code of the subject ends the attempt; the act is tried
 	// again.
 	Act(ctx context.Context, j Job, s Subject) (code string, err error)

@@ -14,8 +14,8 @@ type Deliveries struct{ Deliveries *notify.Deliveries }
 
 // The codes of deliveries that are not sent again.
 const (
-	CodePending  = "delivery_pending"
-	CodeDisabled = "endpoint_disabled"
+	codePending  = "delivery_pending"
+	codeDisabled = "endpoint_disabled"
 )
 
 // Select implements [Work].
@@ -54,7 +54,7 @@ func (w Deliveries) subject(d notify.Delivery) Subject {
 		Mark:  strconv.Itoa(d.Redeliveries),
 	}
 	if d.Status == notify.Pending {
-		s.Code = CodePending
+		s.Code = codePending
 	}
 
 	return s
@@ -65,7 +65,7 @@ func (w Deliveries) Look(ctx context.Context, j Job, id string) (Subject, error)
 	d, err := w.Deliveries.Get(ctx, id)
 	switch {
 	case errors.Is(err, notify.ErrNotFound), errors.Is(err, notify.ErrInvalid), err == nil && !w.isOf(j, d):
-		return Subject{ID: id, Code: CodeGone}, nil
+		return Subject{ID: id, Code: codeGone}, nil
 	case err != nil:
 		return Subject{}, err
 	}
@@ -81,13 +81,13 @@ func (w Deliveries) Act(ctx context.Context, _ Job, s Subject) (code string, err
 
 	switch {
 	case err == nil:
-		return CodeDone, nil
+		return codeDone, nil
 	case errors.Is(err, notify.ErrPending):
-		return CodePending, nil
+		return codePending, nil
 	case errors.Is(err, notify.ErrNotFound):
-		return CodeGone, nil
+		return codeGone, nil
 	case errors.Is(err, notify.ErrDisabled):
-		return CodeDisabled, nil
+		return codeDisabled, nil
 	}
 
 	return "", err

@@ -16,8 +16,8 @@ type Erasures struct {
 	Eraser *erasure.Eraser
 }
 
-// CodeNotErasable: the order has not ended, or work about it waits.
-const CodeNotErasable = "not_erasable"
+// codeNotErasable: the order has not ended, or work about it waits.
+const codeNotErasable = "not_erasable"
 
 // Select implements [Work]. It scans the table of the orders.
 func (w Erasures) Select(ctx context.Context, j Job, found func(Subject) error) error {
@@ -32,7 +32,7 @@ func (w Erasures) Select(ctx context.Context, j Job, found func(Subject) error) 
 		case err == nil && (!order.ErasedAt.IsZero() || !order.EnteredAt().Before(j.Filter.EndedBefore)):
 			return nil
 		case err != nil:
-			return found(Subject{ID: string(order.ID), Code: CodeNotErasable})
+			return found(Subject{ID: string(order.ID), Code: codeNotErasable})
 		}
 
 		return w.check(ctx, order, found)
@@ -46,7 +46,7 @@ func (w Erasures) check(ctx context.Context, order *transitions.Order, found fun
 	}
 
 	s := Subject{ID: string(order.ID)}
-	if code != CodeDone {
+	if code != codeDone {
 		s.Code = code
 	}
 
@@ -61,10 +61,10 @@ func (w Erasures) Look(ctx context.Context, j Job, id string) (s Subject, err er
 	switch {
 	case err != nil:
 		return Subject{}, err
-	case code != CodeDone:
+	case code != codeDone:
 		return Subject{ID: id, Code: code}, nil
 	case !exists || !isOf(j.Tenant, id):
-		return Subject{ID: id, Code: CodeGone}, nil
+		return Subject{ID: id, Code: codeGone}, nil
 	}
 
 	err = w.check(ctx, order, func(found Subject) error {
@@ -84,15 +84,15 @@ func (w Erasures) Act(ctx context.Context, _ Job, s Subject) (code string, err e
 
 func codeOfErasure(err error) (code string, unexpected error) {
 	if err == nil {
-		return CodeDone, nil
+		return codeDone, nil
 	}
 
 	if errors.Is(err, transitions.ErrUnknownOrder) {
-		return CodeGone, nil
+		return codeGone, nil
 	}
 
 	if erasure.Keeps(err) {
-		return CodeNotErasable, nil
+		return codeNotErasable, nil
 	}
 
 	return "", err

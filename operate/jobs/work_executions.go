@@ -16,8 +16,8 @@ type Executions struct{ Executions *executions.Executions }
 
 // The codes of executions that are not redriven.
 const (
-	CodeHealthy       = "execution_healthy"
-	CodeNotRedrivable = "not_redrivable"
+	codeHealthy       = "execution_healthy"
+	codeNotRedrivable = "not_redrivable"
 )
 
 // Select implements [Work].
@@ -38,9 +38,9 @@ func failedExecution(id string, x executions.Execution) Subject {
 
 	switch {
 	case !x.Failed():
-		s.Code = CodeHealthy
+		s.Code = codeHealthy
 	case x.NotRedrivable != "":
-		s.Code = CodeNotRedrivable
+		s.Code = codeNotRedrivable
 	}
 
 	return s
@@ -53,7 +53,7 @@ func (w Executions) Look(ctx context.Context, j Job, id string) (Subject, error)
 	case err != nil:
 		return Subject{}, err
 	case !exists || !isOf(j.Tenant, id):
-		return Subject{ID: id, Code: CodeGone}, nil
+		return Subject{ID: id, Code: codeGone}, nil
 	}
 
 	return failedExecution(id, x), nil
@@ -68,11 +68,11 @@ func (w Executions) Act(ctx context.Context, _ Job, s Subject) (code string, err
 
 	switch {
 	case err == nil:
-		return CodeDone, nil
+		return codeDone, nil
 	case errors.Is(err, executions.ErrHealthy):
-		return CodeHealthy, nil
+		return codeHealthy, nil
 	case errors.Is(err, executions.ErrNotRedrivable):
-		return CodeNotRedrivable, nil
+		return codeNotRedrivable, nil
 	}
 
 	return "", err

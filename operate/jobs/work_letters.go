@@ -17,9 +17,9 @@ type DeadLetters struct {
 
 // The codes of dead letters that are not redriven.
 const (
-	// CodeWaiting: it was queued before, and waits for a worker.
-	CodeWaiting    = "waiting"
-	CodeUnreadable = "unreadable"
+	// codeWaiting: it was queued before, and waits for a worker.
+	codeWaiting    = "waiting"
+	codeUnreadable = "unreadable"
 )
 
 // Select implements [Work].
@@ -45,9 +45,9 @@ func (w DeadLetters) subject(l deadletters.Letter) Subject {
 	switch {
 	case w.Discard:
 	case l.Unreadable != "":
-		s.Code = CodeUnreadable
+		s.Code = codeUnreadable
 	case !l.QueuedAt.IsZero():
-		s.Code = CodeWaiting
+		s.Code = codeWaiting
 	}
 
 	return s
@@ -58,7 +58,7 @@ func (w DeadLetters) Look(ctx context.Context, j Job, id string) (Subject, error
 	l, err := w.Queue.Letters().Get(ctx, j.Filter.Handler, id)
 	switch {
 	case errors.Is(err, deadletters.ErrNotFound):
-		return Subject{ID: id, Code: CodeGone}, nil
+		return Subject{ID: id, Code: codeGone}, nil
 	case err != nil && l.Unreadable == "":
 		return Subject{}, err
 	}
@@ -81,7 +81,7 @@ func (w DeadLetters) Act(ctx context.Context, j Job, s Subject) (code string, er
 	// An owner before this one has queued it, and the worker has failed with it since or not yet come to it.
 	seen, _ := strconv.Atoi(s.Mark)
 	if l.Redrives > seen || l.QueuedAt.After(j.CreatedAt) {
-		return CodeDone, nil
+		return codeDone, nil
 	}
 
 	return codeOfLetter(w.Queue.Redrive(ctx, handler, s.ID))
@@ -90,13 +90,13 @@ func (w DeadLetters) Act(ctx context.Context, j Job, s Subject) (code string, er
 func codeOfLetter(err error) (string, error) {
 	switch {
 	case err == nil:
-		return CodeDone, nil
+		return codeDone, nil
 	case errors.Is(err, deadletters.ErrNotFound):
-		return CodeGone, nil
+		return codeGone, nil
 	case errors.Is(err, deadletters.ErrRedriving):
-		return CodeWaiting, nil
+		return codeWaiting, nil
 	case errors.Is(err, deadletters.ErrUnreadable):
-		return CodeUnreadable, nil
+		return codeUnreadable, nil
 	}
 
 	return "", err
