@@ -118,7 +118,7 @@ conformance-long: ## compare CALLS generated calls (default 2 million) from SEED
 	go test -tags conformance -count=1 -timeout 24h -v ./tests/conformance -run TestGenerated -rapid.seed=$(SEED) -args -calls $(CALLS) -resume $(RESUME)
 
 .PHONY: browser
-browser: ## show pages of other origins to Chromium: they get nothing from any listener (Debian; installs chromium-headless-shell)
+browser: ## use Chromium: pages of other origins get nothing from any listener; acts in the console by mouse and keyboard (Debian; installs chromium-headless-shell)
 	@command -v chromium-headless-shell >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell; } || \
 	  { echo "make browser: chromium-headless-shell is missing and cannot be installed; NOTHING was tried" >&2; exit 1; }
 	go test -tags browser -count=1 -v ./tests/browser

@@ -26,6 +26,7 @@ import (
 	"ratchet/once"
 	"ratchet/once/actions"
 	"ratchet/operate/audit"
+	"ratchet/operate/jobs"
 	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/shipping/reports"
@@ -65,7 +66,7 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	log := slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
 	kit.Tables(deadletters.TableInput("letters"), leases.TableInput("leases"), auth.TableInput("keys"),
-		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"))
+		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"), jobs.TableInput("jobs"))
 
 	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests,
 		func(c *transitions.Config) { c.Log = log })
@@ -117,8 +118,14 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 		t.Fatal(err)
 	}
 
+	many, err := jobs.NewStore(jobs.Config{DynamoDB: s.db, Table: "jobs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	s.cfg = api.Config{
 		Acts:        acts,
+		Jobs:        many,
 		Orders:      orders,
 		Reports:     desk,
 		Stock:       stock,

@@ -20,6 +20,7 @@ import (
 	"ratchet/operate/erasure"
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
+	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
@@ -73,6 +74,8 @@ type Config struct {
 	Machine func() (Machine, error)
 	// Eraser removes persons from orders. If it is nil, its route answers 404.
 	Eraser *erasure.Eraser
+	// Jobs do one act to many subjects. If it is nil, their routes answer 404.
+	Jobs *jobs.Store
 	// BookAgain books a shipment in the place of one that the carrier has canceled. If it is nil, its route
 	// answers 404.
 	BookAgain func(context.Context, transitions.OrderID) (tracking string, err error)
@@ -82,6 +85,9 @@ type Config struct {
 	DueBefore func(ctx context.Context, id transitions.OrderID, event workflow.Event, made func(*transitions.Order) bool) ([]inspect.Due, error)
 	// Replay delivers changes of an order to handlers again. If it is nil, the route answers 404.
 	Replay func(context.Context, Replay) (replay.RebuildCount, error)
+	// Unread returns the age of the oldest record of the orders' stream that no worker has read, 0 if it is not
+	// known. While it is more than 5 s, orders are refused with reactions_behind. Nil: orders are always taken.
+	Unread func() time.Duration
 	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.
 	Stream func(context.Context) (status.Status, error)
 	// Status says what runs where, and what needs a person. If it is nil, the route answers 404.

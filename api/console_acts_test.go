@@ -23,7 +23,7 @@ import (
 	"ratchet/workflow"
 )
 
-// pages are the console over the API, for whoever each request names.
+// pages are the console over the API, for the person that each request names.
 type pages struct {
 	s       *apiServer
 	handler http.Handler
@@ -324,7 +324,7 @@ func TestEachActOfTheConsole(t *testing.T) {
 			}
 			unchanged("another tenant")
 
-			// It is done once, whoever repeats the form.
+			// It is done once, however often the form is sent.
 			a := p.send(admin, "POST", path, form)
 			if a.StatusCode != http.StatusOK || !strings.Contains(a.text, "Done.") {
 				t.Fatalf("%d %s", a.StatusCode, a.text)

@@ -19,6 +19,7 @@ import (
 	"ratchet/operate/erasure"
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
+	"ratchet/operate/jobs"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
@@ -68,6 +69,11 @@ var domainErrors = []domainError{
 	{erasure.ErrHandlersWait, http.StatusConflict, "not_erasable", "Changes of the order wait for a handler of the stream."},
 	{erasure.ErrUnreadableDeadLetters, http.StatusConflict, "not_erasable", "Dead letters about the order cannot be read, and may name the person. All but the order itself is erased."},
 	{reports.ErrReportsWait, http.StatusConflict, "not_erasable", "A report of the carrier about the order waits."},
+
+	// Jobs.
+	{jobs.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
+	{jobs.ErrNotFound, http.StatusNotFound, "job_not_found", "There is no such job."},
+	{jobs.ErrState, http.StatusConflict, "job_state", "The job has ended, or is about to."},
 
 	// Stock.
 	{inventory.ErrExpired, http.StatusConflict, "reservation_expired", "The order's reservation has expired. The order may reserve again."},

@@ -193,6 +193,10 @@ func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*o
 // createAndStart creates an order and starts its execution. A repeat returns the existing
 // order.
 func (s *service) createAndStart(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
+	if p := s.checkPace(); p != nil {
+		return nil, 0, p
+	}
+
 	placed := transitions.NewOrder{ID: c.tenant.orderID(id), Items: c.tenant.items(n.Items)}
 	placed.Customer, placed.Reference = n.Customer, n.Reference
 

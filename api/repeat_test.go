@@ -301,6 +301,13 @@ var repeats = []repeated{
 	{operation: "pause-handler", path: "/v1/stream/handlers/notify/pause", keyed: true, setup: deadLetter, status: 200},
 	{operation: "resume-handler", path: "/v1/stream/handlers/notify/resume", keyed: true, setup: deadLetter, status: 200},
 	{operation: "erase-order", path: "/v1/orders/o-1/erase", body: `{}`, keyed: true, setup: erasable, status: 200, other: `{"dryRun":true}`, code: keyTaken},
+	{
+		operation: "create-job", path: "/v1/jobs", body: `{"kind":"executions-redrive"}`, keyed: true, status: 200,
+		other: `{"kind":"executions-redrive","dryRun":true}`, code: keyTaken,
+	},
+	{operation: "pause-job", path: "/v1/jobs/$/pause", keyed: true, setup: aJob, status: 200},
+	{operation: "resume-job", path: "/v1/jobs/$/resume", keyed: true, setup: aJob, status: 200},
+	{operation: "stop-job", path: "/v1/jobs/$/stop", keyed: true, setup: aJob, status: 200},
 	{operation: "discard-dead-letter", path: "/v1/dead-letters/notify/$/discard", keyed: true, setup: deadLetter, status: 200},
 	{operation: "create-endpoint", path: "/v1/endpoints/shop", body: `{"destination":"log"}`, keyed: true, status: 201, other: `{"destination":"log","ordered":true}`, code: keyTaken},
 	{operation: "change-endpoint", path: "/v1/endpoints/shop/settings", body: `{"destination":"log","rate":5}`, keyed: true, setup: anEndpoint, status: 200},

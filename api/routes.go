@@ -36,6 +36,7 @@ func (s *service) routes(h huma.API) {
 	s.streamRoutes(h)
 	s.handlerRoutes(h)
 	s.erasureRoutes(h)
+	s.jobRoutes(h)
 	s.replayRoutes(h)
 	s.deadLetterRoutes(h)
 	s.endpointRoutes(h)

@@ -16,6 +16,7 @@ import (
 var validBodies = map[string]string{
 	"complete-parked-task":        `{"output":{"a":1}}`,
 	"erase-order":                 `{"dryRun":true}`,
+	"create-job":                  `{"kind":"executions-redrive","dryRun":true,"rate":5}`,
 	"repair-execution":            `{"successor":true}`,
 	"end-carrier-report":          `{"cause":{"text":"x"}}`,
 	"fail-parked-task-with-error": `{"error":"Order.Lost","cause":"x"}`,

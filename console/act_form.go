@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"ratchet/api"
 	"ratchet/console/session"
 )
 
@@ -325,7 +326,7 @@ func (s *shown) address() string {
 
 // headers are those of the request, in the order in which they are shown.
 func (s *shown) headers() (headers []fact) {
-	headers = append(headers, fact{"Ratchet-Reason", s.values[reasonValue]})
+	headers = append(headers, fact{api.ReasonHeader, s.values[reasonValue]})
 
 	if !strings.Contains(s.path, "{"+keyValue+"}") {
 		headers = append(headers, fact{"Idempotency-Key", s.values[keyValue]})

@@ -169,11 +169,23 @@ func (d *Deliveries) Scan(ctx context.Context, fn func(Delivery) bool) error {
 // ErrPending if the delivery has not ended, ErrDisabled if its endpoint is disabled, and ErrNotFound if
 // there is no such delivery, or if its endpoint was removed.
 func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error) {
+	return d.redeliverUnless(ctx, id, func(Delivery) bool { return false })
+}
+
+// RedeliverFrom is Redeliver for a caller that has seen the delivery before, with the number of redeliveries.
+// If it has been sent again since, RedeliverFrom does nothing and succeeds.
+func (d *Deliveries) RedeliverFrom(ctx context.Context, id string, redeliveries int) (Delivery, error) {
+	return d.redeliverUnless(ctx, id, func(delivery Delivery) bool { return delivery.Redeliveries > redeliveries })
+}
+
+func (d *Deliveries) redeliverUnless(ctx context.Context, id string, happened func(Delivery) bool) (Delivery, error) {
 	for range changeRounds {
 		delivery, err := d.Get(ctx, id)
 		switch {
 		case err != nil:
 			return Delivery{}, err
+		case happened(delivery):
+			return delivery, nil
 		case !delivery.ended():
 			return delivery, fmt.Errorf("redeliver %s: %w", id, ErrPending)
 		}

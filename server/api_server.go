@@ -131,6 +131,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 
 	cfg := api.Config{
 		Eraser:      eraser,
+		Jobs:        b.Jobs,
 		Orders:      b.Orders,
 		Lists:       b.Lists,
 		Stock:       b.Stock,
@@ -148,6 +149,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Status:      b.Status,
 		Around:      b.Around(),
 		DueBefore:   b.DueBefore,
+		Unread:      func() time.Duration { return b.unread.age(time.Now()) },
 		Executions:  b.Executions,
 		Processes:   b.Processes,
 		Machine:     b.flow.machine,

@@ -25,6 +25,7 @@ import (
 	"ratchet/once/ledger"
 	"ratchet/operate/audit"
 	"ratchet/operate/executions"
+	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
 	"ratchet/operate/telemetry"
 	"ratchet/payments"
@@ -91,6 +92,8 @@ type Backend struct {
 	Processes *processes.Store
 	// Audit holds the acts of people.
 	Audit *audit.Log
+	// Jobs do one act to many subjects.
+	Jobs *jobs.Store
 
 	// Telemetry has the figures of this process.
 	Telemetry *telemetry.Telemetry
@@ -100,6 +103,7 @@ type Backend struct {
 	health    health
 	own       ownListeners
 	presence  presence
+	unread    unreadStream
 	flow      *flow
 	processor payments.Processor
 	carrier   shipping.Carrier // nil if there is none
@@ -154,6 +158,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		b.assembleAPIKeys,
 		b.assembleProcesses,
 		b.assembleAudit,
+		b.assembleJobs,
 		b.assemblePayments,
 		b.assembleShipping,
 		b.assembleNotify,

@@ -62,6 +62,9 @@ type Config struct {
 	// "transactional" (each transition itself), see [transitions.JournalMode]. Default:
 	// "stream".
 	Journal string `koanf:"journal"`
+	// JournalOwn adds to each row of the journal the attributes of your own that its transition has set and removed,
+	// see [transitions.Config].
+	JournalOwn bool `koanf:"journal-own"`
 	// OrdersTable says how orders stand in a table of your own.
 	OrdersTable OrdersTable `koanf:",squash"`
 	// OrderLists makes the workers keep lists of orders by state and by time in a separate table (see
@@ -351,7 +354,7 @@ func isNotifyTarget(target string) bool {
 
 // ordersConfig returns the configuration of the orders without clients and tables.
 func (c Config) ordersConfig(f *flow) transitions.Config {
-	cfg := transitions.Config{Definition: f.definition, Versions: c.AcceptVersions}
+	cfg := transitions.Config{Definition: f.definition, Versions: c.AcceptVersions, JournalOwn: c.JournalOwn}
 	cfg.Mapping, _ = c.OrdersTable.mapping() // validated
 	if c.Journal == transitions.JournalTransactional.String() {
 		cfg.Journal = transitions.JournalTransactional

@@ -16,11 +16,23 @@ import (
 // the state machine and the steps do not fit each other, it creates nothing and fails with
 // [ErrStateMachine].
 func (b *Backend) Init(ctx context.Context) error {
+	// The tables are created before the state machine, because its executions need them.
+	if err := b.InitResources(ctx); err != nil {
+		return err
+	}
+
+	_, err := b.createStateMachine(ctx)
+
+	return err
+}
+
+// InitResources is [Backend.Init] without the state machine, which stays as it is. During a rollout, the workers of
+// this program need the tables, activities and queues before its state machine is deployed.
+func (b *Backend) InitResources(ctx context.Context) error {
 	if err := b.flow.fit(); err != nil {
 		return err
 	}
 
-	// The tables are created before the state machine, because its executions need them.
 	if err := b.CreateTables(ctx); err != nil {
 		return err
 	}
@@ -29,7 +41,7 @@ func (b *Backend) Init(ctx context.Context) error {
 		return err
 	}
 
-	_, err := b.createStateMachine(ctx)
+	_, err := b.createActivities(ctx)
 
 	return err
 }

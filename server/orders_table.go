@@ -21,6 +21,9 @@ type OrdersTable struct {
 	Prefix string `koanf:"orders-prefix"`
 	// Attributes are FIELD=NAME for single attributes: orderState=status. Default: none.
 	Attributes []string `koanf:"orders-attributes"`
+	// Keep are attributes of your own that stay when a person is erased from an order, such as the keys of indexes.
+	// All others are removed. Default: none.
+	Keep []string `koanf:"orders-keep"`
 }
 
 // mapping returns how the orders stand in their table. The error names the settings that break a rule.
@@ -34,7 +37,7 @@ func (t OrdersTable) mapping() (m transitions.Mapping, err error) {
 	if m.SortKey, m.Sort, given = strings.Cut(t.Sort, "="); t.Sort != "" && (!given || m.SortKey == "") {
 		return m, fmt.Errorf("orders-sort %q: must be NAME=VALUE", withoutUser(t.Sort))
 	}
-	m.Prefix = t.Prefix
+	m.Prefix, m.Keep = t.Prefix, t.Keep
 
 	for _, pair := range t.Attributes {
 		field, name, given := strings.Cut(pair, "=")

@@ -132,6 +132,11 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 	running, failure := len(p.running) > 0, p.failure
 	p.mu.Unlock()
 
+	// Every part moves orders, also the sandbox carrier, by its reports.
+	if len(r.Parts) > 0 {
+		r.Versions = append([]int{b.Orders.Definition().Version()}, b.Config.AcceptVersions...)
+	}
+
 	if b.Engine != nil {
 		r.Parts = append(r.Parts, partEngine)
 	}
@@ -151,6 +156,10 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 
 	r.Polls = b.health.polls.lastGood(time.Now())
 	r.Counters = b.counters()
+
+	if age, reads := b.unread.own(); reads {
+		r.Unread = int64(age.Seconds())
+	}
 
 	return r
 }
@@ -229,7 +238,8 @@ func (b *Backend) counters() map[string]int64 {
 }
 
 // lookAround updates the figures about all processes. It is called after each heartbeat. It reads the
-// rows after every third heartbeat, and after a heartbeat that changes the readiness of this process.
+// rows after every third heartbeat, and after a heartbeat that changes the readiness of this process; after
+// each one if the process serves the API and reads no shard.
 func (b *Backend) lookAround(ctx context.Context, beat int64) {
 	p := &b.presence
 
@@ -239,7 +249,8 @@ func (b *Backend) lookAround(ctx context.Context, beat int64) {
 	p.looked = p.ready
 	p.mu.Unlock()
 
-	if beat%lookEvery != 1 && !news {
+	// A process that serves the API and reads no shard hears from the others how far the stream is read.
+	if beat%lookEvery != 1 && !news && !b.listens() {
 		return
 	}
 
@@ -251,6 +262,7 @@ func (b *Backend) lookAround(ctx context.Context, beat int64) {
 		return
 	}
 	b.Telemetry.ObserveProcesses(processStates(found))
+	b.unread.hear(found, time.Now())
 
 	survey, known, err := b.Processes.NewestSurvey(ctx)
 	if err != nil {
@@ -264,6 +276,16 @@ func (b *Backend) lookAround(ctx context.Context, beat int64) {
 	if known {
 		b.observeSurvey(survey)
 	}
+}
+
+// listens reports whether the process serves the API and reads no shard of the stream.
+func (b *Backend) listens() bool {
+	_, reads := b.unread.own()
+
+	b.presence.mu.Lock()
+	defer b.presence.mu.Unlock()
+
+	return !reads && b.presence.running[partAPI] > 0
 }
 
 // processStates counts the processes by the labels of ratchet_processes.

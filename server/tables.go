@@ -19,6 +19,7 @@ import (
 	"ratchet/once/inventory"
 	"ratchet/once/ledger"
 	"ratchet/operate/audit"
+	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
@@ -50,6 +51,8 @@ type Tables struct {
 	Deliveries, Endpoints string
 	// Processes holds the running processes, Audit the acts of people.
 	Processes, Audit string
+	// Jobs holds the jobs, and a row for each of their subjects.
+	Jobs string
 	// Refusals holds the refused requests of orders.
 	Refusals string
 	// OrdersDue holds the rows of orders that time moves.
@@ -93,6 +96,7 @@ func tablesFor(cfg Config) Tables {
 
 		Processes:  prefix + "processes",
 		Audit:      prefix + "audit",
+		Jobs:       prefix + "jobs",
 		Refusals:   prefix + "refusals",
 		OrdersDue:  prefix + "orders-due",
 		OrderLists: prefix + "order-lists",
@@ -142,6 +146,7 @@ func (t Tables) all() []tableSpec {
 		{input: notify.EndpointTableInput(t.Endpoints)},
 		{input: audit.TableInput(t.Audit), expiryAttribute: audit.ExpiryAttribute},
 		{input: processes.TableInput(t.Processes), expiryAttribute: processes.ExpiryAttribute},
+		{input: jobs.TableInput(t.Jobs), expiryAttribute: jobs.ExpiryAttribute},
 		{input: refusals.TableInput(t.Refusals), expiryAttribute: refusals.ExpiryAttribute},
 		{input: timers.TableInput(t.OrdersDue)},
 	}

@@ -20,7 +20,6 @@ func (b *Backend) assembleTimers() (err error) {
 		Table:    b.Tables.OrdersDue,
 		Orders:   b.Orders,
 		Applied: func(t transitions.Timer, late time.Duration) {
-			b.Telemetry.TimerApplied()
 			b.log.Debug("time has moved an order", "event", t.Event, "from", t.From, "to", t.To, "late", late)
 		},
 	})
@@ -48,11 +47,10 @@ func (b *Backend) timerHandlers() []streams.Handler {
 
 // moveDue moves the orders that are due.
 func (b *Backend) moveDue(ctx context.Context) error {
-	for first := true; ; first = false {
+	for {
 		swept, err := b.Timers.Sweep(ctx, sweepPage)
-		// The first page has the oldest of all that is due.
-		if first && ctx.Err() == nil {
-			b.Telemetry.TimersLate(swept.Late)
+		if ctx.Err() == nil {
+			b.Telemetry.TimersSwept(swept.Late, swept.Made)
 		}
 
 		if err != nil || swept.Rows < sweepPage {

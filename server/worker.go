@@ -20,8 +20,8 @@ import (
 
 // Run runs one worker until ctx ends, and then waits until the work in progress is done. A worker
 // serves every activity, polls the orders' stream, takes requests from the queue if one is configured,
-// sends notifications, and sweeps expired reservations, holds, open payments and reports of the
-// carrier. Parts selects some of these; without parts the worker runs all. The name appears in
+// sends notifications, sweeps expired reservations, holds, open payments and reports of the
+// carrier, and runs jobs. Parts selects some of these; without parts the worker runs all. The name appears in
 // execution histories and leases. An unknown part is [ErrWorkerPart].
 func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (err error) {
 	chosen, err := chosenParts(parts)
@@ -59,6 +59,7 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 		}
 		defer release()
 		defer b.Telemetry.ObserveStream(poller.Lags)()
+		defer b.unread.follow(poller.Lags)()
 	}
 	// The health gets all parts at once: a check in between would count a missing part as healthy.
 	b.health.watch(worker, poller, consumer)
@@ -82,6 +83,10 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 
 	if chosen[PartSweeps] {
 		b.startSweeps(ctx, group)
+	}
+
+	if chosen[PartJobs] {
+		group.Go(func() error { return b.runJobs(ctx, name) })
 	}
 
 	// Requests may be refused in every part, so every worker writes refusals.

@@ -25,11 +25,13 @@ const (
 	// that wait. It also builds the lists of orders, if they are configured and new, and counts the stuck
 	// orders.
 	PartSweeps WorkerPart = "sweeps"
+	// PartJobs runs the jobs.
+	PartJobs WorkerPart = "jobs"
 )
 
 // WorkerParts returns all parts.
 func WorkerParts() []WorkerPart {
-	return []WorkerPart{PartActivities, PartStream, PartRequests, PartNotifications, PartSweeps}
+	return []WorkerPart{PartActivities, PartStream, PartRequests, PartNotifications, PartSweeps, PartJobs}
 }
 
 // ErrWorkerPart means that a worker has no such part.

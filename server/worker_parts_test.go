@@ -20,6 +20,7 @@ func TestAWorkerRunsTheNamedParts(t *testing.T) {
 		server.PartRequests:      {"table", "disk", "clock", "tasks", "requests queue"},
 		server.PartNotifications: {"table", "disk", "clock", "tasks"},
 		server.PartSweeps:        {"table", "disk", "clock", "tasks"},
+		server.PartJobs:          {"table", "disk", "clock", "tasks"},
 	}
 
 	for _, part := range server.WorkerParts() {

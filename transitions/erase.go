@@ -71,9 +71,31 @@ func (o *Orders) EraseIn(order *Order) (func(*txn.Transaction), error) {
 	}
 	o.cfg.Mapping.eraseOwn(update, order)
 
-	part := o.cfg.Mapping.part(types.TransactWriteItem{Update: update.Part()})
+	part := types.TransactWriteItem{Update: update.Part()}
+	// So many own attributes do not fit into one update, and no other write may come between two.
+	if len(*part.Update.UpdateExpression) > maxExpression {
+		part = types.TransactWriteItem{Put: o.erased(order)}
+	}
+	part = o.cfg.Mapping.part(part)
 
 	return func(t *txn.Transaction) { t.AddDecisive(orderPart, part, txn.FailWith(ErrContended)) }, nil
+}
+
+// erased replaces the whole item of the order, as it was read, by one without the person.
+func (o *Orders) erased(order *Order) *types.Put {
+	item := o.cfg.Mapping.item(order.item)
+	item = o.cfg.Mapping.WithoutPerson(item)
+
+	img, _ := o.cfg.Mapping.image(item, order.ID)
+	if img[erasedAtAttribute] == nil {
+		img[erasedAtAttribute] = dynamo.Millis(o.clock.Now())
+	}
+	img[processedEvents] = dynamo.M(image{})
+
+	values := image{}
+	condition := pinned(order, values)
+
+	return &types.Put{TableName: &o.cfg.Table, Item: img, ConditionExpression: &condition, ExpressionAttributeValues: values}
 }
 
 // EraseHistory removes from the order's journal who asked for each transition, and the texts and

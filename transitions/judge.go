@@ -18,8 +18,8 @@ func (p *move) decide(s *sight) decision {
 		return p.judge(s)
 	case s.order != nil:
 		// What the caller has seen may be outdated. It may plan a write, whose condition is that the order is
-		// still so, but decides no answer.
-		if d := p.judge(s); d.write != nil {
+		// still so, and shows for good that the request was applied. It decides nothing else.
+		if d := p.judge(s); d.write != nil || d.result.Verdict == Replayed {
 			return d
 		}
 

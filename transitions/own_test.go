@@ -462,6 +462,43 @@ func TestAnErasureRemovesOwnAttributes(t *testing.T) {
 	s.want(t, expire, transitions.Replayed)
 }
 
+// An order may have more own attributes than one update names: other programs write them, and one request after another.
+func TestAnErasureRemovesAnyNumberOfOwnAttributes(t *testing.T) {
+	for name, mapping := range shop.Mappings() {
+		s := newMappedOrders(t, transitions.JournalByStream, mapping)
+		s.Shop.Mapping.Keep = []string{"a-7"}
+		s.reconfigure()
+		s.place(t, "o-1")
+
+		id := transitions.TransitionID(2)
+		for i := range 10 {
+			many := transitions.Attributes{}
+			for k := range 50 {
+				many[fmt.Sprint("a-", 50*i+k)] = text("Ada")
+			}
+
+			r := given("o-1", []workflow.Event{workflow.Hold, workflow.Release}[i%2], id)
+			r.Own.Set = many
+			s.want(t, r, transitions.Applied)
+			id++
+		}
+		s.want(t, given("o-1", workflow.Expire, id), transitions.Applied)
+		before := s.read(t, "o-1")
+
+		for range 2 {
+			if err := s.eraseItem(t, before); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		after := s.read(t, "o-1")
+		s.wantOwn(t, "o-1", after, transitions.Attributes{"a-7": text("Ada")})
+
+		if after.ErasedAt.IsZero() || after.State != before.State || after.Total != before.Total || len(after.Recent()) != len(before.Recent()) || len(after.Unreadable) > 0 {
+			t.Errorf("%s: the order is %+v", name, after)
+		}
+	}
+}
+
 // everything returns all items of the tables of orders, journal and requests.
 func (s *orders) everything(t *testing.T) (all []map[string]types.AttributeValue) {
 	t.Helper()

@@ -111,8 +111,8 @@ type Request struct {
 	Incarnation Incarnation `json:"-"`
 	// Seen is the order as the caller has read it, or as an earlier request returned it, whole. With
 	// Incarnation, which must be its life, it saves the read that assigning an id costs. It may be
-	// outdated: then the write is refused, and what it returns decides. It is not part of the request's
-	// content.
+	// outdated: then the write is refused, and what it returns decides. Only a repeat of an applied request
+	// is answered with Seen itself. It is not part of the request's content.
 	Seen *Order `json:"-"`
 	// Cause says why the transition is requested, and by whom. It is not part of the request's
 	// content.

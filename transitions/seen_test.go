@@ -24,7 +24,8 @@ func TestAnOrderThatTheCallerHasSeenIsNotReadAgain(t *testing.T) {
 
 		reads := s.Wire.Count("GetItem")
 		paid := s.want(t, seenRequest(order, workflow.Pay, "pay"), transitions.Applied)
-		s.want(t, seenRequest(paid.Order, workflow.Ship, "ship"), transitions.Applied)
+		shipped := s.want(t, seenRequest(paid.Order, workflow.Ship, "ship"), transitions.Applied)
+		s.want(t, seenRequest(shipped.Order, workflow.Ship, "ship"), transitions.Replayed)
 
 		if n := s.Wire.Count("GetItem") - reads; n != 0 {
 			t.Errorf("%d reads", n)
@@ -101,6 +102,11 @@ func TestAnOutdatedOrderChangesNoAnswer(t *testing.T) {
 				}
 
 				if err != nil {
+					continue
+				}
+
+				// A repeat shows the order as its caller has seen it, which has made the transition.
+				if got.Verdict == transitions.Replayed && got.Order == r.Seen {
 					continue
 				}
 

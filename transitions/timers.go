@@ -33,7 +33,7 @@ type Timer struct {
 }
 
 // timersAttribute is a map with the time at which an event that keeps the state was applied last, for events that
-// time applies: their own timer starts anew with each. An entry that is not younger than the entering of the
+// time applies: their own timer starts again with each. An entry that is not younger than the entering of the
 // state has no meaning.
 const timersAttribute = "timers"
 

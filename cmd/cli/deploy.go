@@ -17,6 +17,8 @@ func deployCommand(s *settings) *cobra.Command {
 		commands = append(commands, s.takes(deployTemplates(s, kind), outputFlags, settingsFlags, storeFlags, ordersFlags, queueFlags))
 	}
 
+	commands = append(commands, s.takes(deployPlan(s), outputFlags, targetFlags, ordersFlags, queueFlags))
+
 	return group("deploy", "Write the templates that deploy this program, and plan a rollout", commands...)
 }
 

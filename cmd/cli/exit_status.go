@@ -17,6 +17,7 @@ import (
 	"ratchet/once/txn"
 	"ratchet/operate/audit"
 	"ratchet/operate/executions"
+	"ratchet/operate/jobs"
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
 	"ratchet/server"
@@ -183,13 +184,14 @@ var statuses = []struct {
 		deadletters.ErrRedriving,
 		reports.ErrNoAttention, reports.ErrNoShipment, shipping.ErrNotCanceled, shipping.ErrCanceled, shipping.ErrCanceledByCarrier,
 		transitions.ErrOrderFull,
+		jobs.ErrState,
 		notify.ErrExists, notify.ErrConfigured, notify.ErrPending, notify.ErrTooMany,
 	}},
-	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, deadletters.ErrNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
+	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, deadletters.ErrNotFound, jobs.ErrNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
 	{exitForced, []error{activities.ErrForced, activities.ErrStuck}},
 	{exitUsage, []error{
 		transitions.ErrInvalidRequest, server.ErrDefinition, server.ErrStateMachine, server.ErrUnnamed, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,
-		audit.ErrInvalid, inventory.ErrInvalid, notify.ErrInvalid, scaffold.ErrInvalid,
+		audit.ErrInvalid, jobs.ErrInvalid, inventory.ErrInvalid, notify.ErrInvalid, scaffold.ErrInvalid,
 	}},
 }
 

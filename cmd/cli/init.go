@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,11 +12,18 @@ import (
 )
 
 func initCommand(s *settings) *cobra.Command {
-	return s.long(&cobra.Command{
+	var keep bool
+
+	c := &cobra.Command{
 		Use: "init", Short: "Create the tables, activities, queues and state machine that are missing", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.withWorkflow(c.Context(), func(b *server.Backend) error {
-				if err := b.Init(c.Context()); err != nil {
+				create := b.Init
+				if keep {
+					create = b.InitResources
+				}
+
+				if err := create(c.Context()); err != nil {
 					return err
 				}
 
@@ -25,17 +34,21 @@ func initCommand(s *settings) *cobra.Command {
 				}
 
 				arn, err := b.StateMachineARN(c.Context())
-				if err != nil {
+				// With --keep-machine there may be none yet.
+				if err != nil && !(keep && errors.Is(err, server.ErrNotInitialized)) {
 					return err
 				}
 
 				if s.json {
 					return printJSON(c.OutOrStdout(), map[string]any{"stateMachineArn": arn, "tables": b.Tables})
 				}
-				fmt.Fprintf(c.OutOrStdout(), "ready: tables %s*, state machine %s\n", b.Config.Prefix, arn)
+				fmt.Fprintf(c.OutOrStdout(), "ready: tables %s*, state machine %s\n", b.Config.Prefix, cmp.Or(arn, "not created"))
 
 				return nil
 			})
 		},
-	}, "creating what is missing")
+	}
+	c.Flags().BoolVar(&keep, "keep-machine", false, "leave the state machine as it is, as a rollout needs before its workers run")
+
+	return s.long(c, "creating what is missing")
 }

@@ -13,8 +13,6 @@ import (
 	"ratchet/operate/erasure"
 	"ratchet/operate/inspect"
 	"ratchet/server"
-	"ratchet/shipping/reports"
-	"ratchet/streams/deadletters"
 	"ratchet/transitions"
 )
 
@@ -215,7 +213,7 @@ func (r *eraseRun) one(ctx context.Context, order *transitions.Order) error {
 func (r *eraseRun) answer(line erasedOrder, err error) error {
 	switch {
 	// Any other error concerns more than this order, such as a table that cannot be read.
-	case err != nil && !keepsPerson(err):
+	case err != nil && !erasure.Keeps(err):
 		return err
 	case err != nil:
 		line.Result, line.Reason = "refused", err.Error()
@@ -253,18 +251,4 @@ func (r *eraseRun) show() {
 	}
 
 	r.progress.print("%s read, %d done", plural.Of(r.read, "order"), r.erased)
-}
-
-// keepsPerson reports whether the error concerns one order only, which can be erased later.
-func keepsPerson(err error) bool {
-	for _, reason := range []error{
-		transitions.ErrNotEnded, transitions.ErrUnreadable, transitions.ErrUnknownVersion, transitions.ErrJournalBehind, transitions.ErrContended,
-		erasure.ErrTooSoon, erasure.ErrHandlersWait, erasure.ErrUnreadableDeadLetters, reports.ErrReportsWait, deadletters.ErrRedriving,
-	} {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-
-	return false
 }

@@ -93,9 +93,10 @@ func printOwn(w io.Writer, own transitions.Attributes) {
 			continue
 		}
 
-		value, err := json.Marshal(transitions.Attributes{name: own[name]})
+		value, err := json.Marshal(transitions.Attributes{"": own[name]})
 		if err == nil {
-			fmt.Fprintf(w, "own %s\t%s\n", name, value)
+			// The value alone, without the object around it.
+			fmt.Fprintf(w, "own %s\t%s\n", name, value[len(`{"":`):len(value)-1])
 		}
 	}
 }

@@ -49,6 +49,7 @@ func planCommand(s *settings) *cobra.Command {
 	c.Flags().DurationVar(&load.Task, "task", 100*time.Millisecond, "how long a worker takes for one task")
 	c.Flags().Float64Var(&load.WriteUnits, "write-units", orderWriteUnits, "DynamoDB write units of one order")
 	c.Flags().Float64Var(&load.ReadUnits, "read-units", orderReadUnits, "DynamoDB read units of one order")
+	c.Flags().Float64Var(&load.Timed, "timed", 0, "how many transitions of one order time makes; they cost DynamoDB units beside the order's")
 	c.Flags().Float64Var(&load.TableUnits, "table-units", orderTableUnits, "write units of one order in the busiest table")
 	c.Flags().Float64Var(&load.ItemUnits, "item-units", orderItemUnits, "write units of one order in an item that all orders share; 0: none")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {

@@ -62,6 +62,7 @@ var printedCommands = map[string]struct {
 	"ratchet trigger EVENT":                                   {"trigger cancel", 0},
 	"ratchet check --definition FILE":                         {"check --definition ../../examples/ticket/workflow.yaml", 1},
 	"ratchet init":                                            {"init", 0},
+	"ratchet init --keep-machine":                             {"init --keep-machine", 0},
 	"ratchet verify":                                          {"verify", 0},
 	"ratchet status":                                          {"status", 1},
 	"ratchet status --count-stuck":                            {"status --count-stuck", 1},
@@ -79,9 +80,9 @@ var printedCommands = map[string]struct {
 	"ratchet payments report":                                 {"payments report", 0},
 	"ratchet inventory expire":                                {"inventory expire", 0},
 
-	"ratchet orders apply {order} {event} --request-id {key} --reason-text {reason}":    {"orders apply o-1 cancel --request-id k-1 --reason-text asked", 0},
+	"ratchet orders apply {order} {event} --request-id {key} --reason-text {reason}":    {"orders apply o-1 cancel --request-id k-1 --reason-text asked", 3},
 	"ratchet orders edit change-item {order} {sku}:{quantity}:{price} --event-id {key}": {"orders edit change-item o-3 mug:3:1250 --event-id k-2", 0},
-	"ratchet orders edit remove-item {order} {sku} --event-id {key}":                    {"orders edit remove-item o-1 none --event-id k-3", 4},
+	"ratchet orders edit remove-item {order} {sku} --event-id {key}":                    {"orders edit remove-item o-1 none --event-id k-3", 3},
 	"ratchet orders edit add-item {order} {sku}:{quantity}:{price} --event-id {key}":    {"orders edit add-item o-3 pen:1:2 --event-id k-4", 0},
 	"ratchet orders edit add-note {order} {text} --event-id {key}":                      {"orders edit add-note o-3 note --event-id k-5", 0},
 	"ratchet orders edit set-address {order} {kind} {lines} --event-id {key}":           {"orders edit set-address o-3 shipping street=x --event-id k-6", 0},
@@ -100,7 +101,7 @@ var printedCommands = map[string]struct {
 	"ratchet streams pause {handler}":                                                   {"streams pause journal", 0},
 	"ratchet streams resume {handler}":                                                  {"streams resume journal", 0},
 	"ratchet executions redrive {order}":                                                {"executions redrive o-1", 0},
-	"ratchet executions repair {order}":                                                 {"executions repair o-1", 0},
+	"ratchet executions repair {order}":                                                 {"executions repair o-1", 3},
 	"ratchet orders erase {order}":                                                      {"orders erase o-none", 4},
 
 	"ratchet endpoints create shop https://shop.example/hooks": {"endpoints create shop-2 https://shop.example/hooks", 0},
@@ -112,7 +113,7 @@ var namedCommands = []string{
 	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
 	"ratchet deadletters ", "ratchet deliveries redeliver --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions describe", "ratchet executions redrive", "ratchet health", "ratchet health --live",
-	"ratchet health --url %[1]s", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
+	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
 	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet reconcile",
 	"ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
 }

@@ -93,6 +93,7 @@ func newCommands(s *settings) *cobra.Command {
 		s.takes(tasksCommand(s), outputFlags, targetFlags, ordersFlags),
 		s.takes(streamsCommand(s), outputFlags, targetFlags, ordersFlags),
 		s.takes(deadLettersCommand(s), outputFlags, targetFlags, ordersFlags),
+		s.takes(jobsCommand(s), outputFlags, targetFlags, ordersFlags),
 		endpointsCommand(s),
 		s.takes(deliveriesCommand(s), outputFlags, targetFlags, notificationFlags),
 		s.takes(listenCommand(s), targetFlags, ordersFlags),

@@ -59,6 +59,8 @@ var (
 		f.String("orders-sort", "", "NAME=VALUE of its sort key: sk=ORDER")
 		f.String("orders-prefix", "", "prefix of the names of the attributes that Ratchet writes into it")
 		f.StringSlice("orders-attributes", nil, "FIELD=NAME of single attributes: orderState=status")
+		f.StringSlice("orders-keep", nil, "attributes of your own that stay when a person is erased")
+		f.Bool("journal-own", false, "the journal has the attributes of your own that each transition changes")
 		f.Bool("order-lists", false, "keep lists of orders by state, by time and by customer in a table of their own")
 		f.Duration("expire-unpaid", 0, "expire orders of the built-in shop that were not paid for so long; 0: never")
 		f.Duration("return-window", 0, "close orders of the built-in shop so long after their delivery; 0: never")

@@ -21,7 +21,7 @@ func workerCommand(s *settings) *cobra.Command {
 			"from --requests-queue, if it is set, until interrupted. Then it finishes its work in hand and\n" +
 			"prints the capacity units that its transitions consumed, by verdict. Run `ratchet init` once\n" +
 			"before the first worker. Any number of workers may run at the same time.\n\n" +
-			"--only runs some of a worker's parts: activities, stream, requests, notifications, sweeps. Each\n" +
+			"--only runs some of a worker's parts: activities, stream, requests, notifications, sweeps, jobs. Each\n" +
 			"part must run somewhere. deploy/permissions lists what each may call.",
 		Example: "  ratchet worker --name worker-1\n  ratchet worker --only stream,notifications",
 		Args:    cobra.NoArgs,

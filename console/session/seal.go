@@ -24,7 +24,7 @@ func newSeal(purpose string, secrets [][]byte) (*seal, error) {
 	s := &seal{name: purpose}
 
 	for _, secret := range secrets {
-		key, err := hkdf.Key(sha256.New, secret, nil, "ratchet console 1 "+purpose, 32)
+		key, err := hkdf.Key(sha256.New, secret, nil, "console of ratchet 1 "+purpose, 32)
 		if err != nil {
 			return nil, fmt.Errorf("derive the key of %s: %w", purpose, err)
 		}

@@ -36,6 +36,20 @@ var (
 	ErrUnreadableDeadLetters = errors.New("dead letters that cannot be read may name the person")
 )
 
+// Keeps reports whether the error concerns one order only, which can be erased later.
+func Keeps(err error) bool {
+	for _, reason := range []error{
+		transitions.ErrNotEnded, transitions.ErrUnreadable, transitions.ErrUnknownVersion, transitions.ErrJournalBehind, transitions.ErrContended,
+		ErrTooSoon, ErrHandlersWait, ErrUnreadableDeadLetters, reports.ErrReportsWait, deadletters.ErrRedriving,
+	} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+
+	return false
+}
+
 // erasedError replaces the error of a dead letter from which a person was erased: the handler's
 // text may have named the person.
 const erasedError = "(erased)"

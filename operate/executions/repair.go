@@ -40,6 +40,24 @@ func (e *Executions) Redrive(ctx context.Context, id transitions.OrderID) (Execu
 	return current, e.redrive(ctx, current)
 }
 
+// RedriveFrom is Redrive for a caller that has seen the execution before, with the name and the number of
+// redrives. If it has been redriven since, RedriveFrom does nothing and succeeds.
+func (e *Executions) RedriveFrom(ctx context.Context, id transitions.OrderID, name string, redrives int) (Execution, error) {
+	current, exists, err := e.Current(ctx, id)
+	switch {
+	case err != nil:
+		return Execution{}, err
+	case !exists:
+		return Execution{}, fmt.Errorf("redrive the execution of order %s: it has none: %w", id, ErrNotRedrivable)
+	case current.Name == name && current.Redrives > redrives:
+		return current, nil
+	case current.Name != name || !current.Failed():
+		return current, fmt.Errorf("redrive execution %s, which is %s: %w", current.Name, current.Status, ErrHealthy)
+	}
+
+	return current, e.redrive(ctx, current)
+}
+
 func (e *Executions) redrive(ctx context.Context, x Execution) error {
 	// Two repairs of the same failure send the same token, so Step Functions redrives once. A
 	// failure after a redrive has another count, and with it another token.

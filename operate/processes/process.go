@@ -37,12 +37,18 @@ type Report struct {
 	// Parts are what runs in the process, such as "worker" and "api".
 	Parts []string `json:"parts"`
 	Ready bool     `json:"ready"`
+	// Versions are the versions of the orders' definition that the process moves, its own first. Empty: the
+	// process moves no orders, or does not say.
+	Versions []int `json:"versions,omitempty"`
 	// Reason says why the process is not ready, in up to 200 bytes.
 	Reason string `json:"reason,omitempty"`
 	// Counters count the work of the process since its start.
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Polls are the seconds since the last good answer of each poller, at most 8 of them.
 	Polls map[string]int64 `json:"polls,omitempty"`
+	// Unread is the age in seconds of the oldest record of the orders' stream that the process has not read, in
+	// the shards that it reads; 0 if it reads none.
+	Unread int64 `json:"unread,omitempty"`
 	// Failure is the error with which the process ends, in up to 200 bytes.
 	Failure string `json:"failure,omitempty"`
 }

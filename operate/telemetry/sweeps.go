@@ -52,8 +52,8 @@ func (t *Telemetry) ReservationsSwept(count int, err error) {
 	t.sweeps.expired.plus(float64(count))
 }
 
-// TimersLate notes how late the oldest transition is that a sweep has found due. The sweep is [timers.Timers.Sweep].
-func (t *Telemetry) TimersLate(late time.Duration) { t.sweeps.late.Store(max(0, late.Milliseconds())) }
-
-// TimerApplied counts a transition that time has made.
-func (t *Telemetry) TimerApplied() { t.sweeps.moved.plus(1) }
+// TimersSwept notes how late the oldest transition was that a sweep has found due, and how many it has made.
+func (t *Telemetry) TimersSwept(late time.Duration, made int) {
+	t.sweeps.late.Store(max(0, late.Milliseconds()))
+	t.sweeps.moved.plus(float64(made))
+}

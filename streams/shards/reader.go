@@ -69,6 +69,7 @@ type Reader struct {
 
 	caughtUpAt atomic.Int64 // when the shard was last found empty, Unix ns; 0 after records
 	newestAt   atomic.Int64 // creation of the newest record read, Unix ms
+	unread     atomic.Bool  // the newest page had records, so there may be more
 }
 
 // Run reads until ctx ends (nil), the shard ends (ErrShardEnd), the shard no longer
@@ -321,6 +322,7 @@ func (r *Reader) openIterator(ctx context.Context) error {
 // before. It returns ctx.Err() if ctx ends before the whole page was handed over.
 func (r *Reader) deliver(ctx context.Context, in []streamtypes.Record) error {
 	if len(in) == 0 {
+		r.unread.Store(false)
 		return nil
 	}
 
@@ -349,6 +351,8 @@ func (r *Reader) deliver(ctx context.Context, in []streamtypes.Record) error {
 	}
 
 	r.newestAt.Store(lanes.UnixMilli(r.lastAt))
+	// Before the records are handed over, which may take long.
+	r.unread.Store(true)
 
 	return r.submit(ctx, out)
 }
@@ -398,9 +402,15 @@ func (r *Reader) Lag(now time.Time) streams.Lag {
 	}
 	age = max(age, 0) // the clocks may differ by a few seconds
 
+	unread := time.Duration(0)
+	if newestAt := lanes.FromUnixMilli(r.newestAt.Load()); r.unread.Load() && !newestAt.IsZero() {
+		unread = max(0, clock.Service(now).Sub(newestAt))
+	}
+
 	return streams.Lag{
 		Shard:     r.Shard,
 		Age:       age,
+		Unread:    unread,
 		ToHorizon: max(r.Cfg.Horizon-age, 0),
 		Pending:   pending,
 		CaughtUp:  pending == 0 && r.caughtUpAt.Load() != 0,

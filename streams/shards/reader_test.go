@@ -202,3 +202,48 @@ func TestAShardIsSuspectForSoManyRecords(t *testing.T) {
 		r.Lanes.Scheduler.Goroutines.Wait()
 	}
 }
+
+// TestOnlyRecordsThatAreNotReadAreUnread: a record that was read counts no more, however long its handler
+// takes. One empty page shows that nothing is left.
+func TestOnlyRecordsThatAreNotReadAreUnread(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := testReader(t, func(context.Context, streams.Record) error { <-release; return nil })
+		written := time.Now().Truncate(time.Second)
+		time.Sleep(time.Minute)
+
+		deliver := func(sequence string) {
+			if err := r.deliver(t.Context(), []streamtypes.Record{{Dynamodb: &streamtypes.StreamRecord{
+				SequenceNumber:              aws.String(sequence),
+				ApproximateCreationDateTime: &written,
+				Keys:                        map[string]streamtypes.AttributeValue{"id": &streamtypes.AttributeValueMemberS{Value: "o-0"}},
+			}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		if lag := r.Lag(time.Now()); lag.Unread != 0 {
+			t.Errorf("before the first page: %+v", lag)
+		}
+		deliver("1")
+
+		if lag := r.Lag(time.Now()); lag.Unread.Round(time.Second) != time.Minute {
+			t.Errorf("after a page with records: %+v", lag)
+		}
+
+		if err := r.deliver(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+
+		if lag := r.Lag(time.Now()); lag.Unread != 0 || lag.Age < time.Hour || lag.Pending != 1 {
+			t.Errorf("after an empty page: %+v", lag)
+		}
+		deliver("2")
+
+		if lag := r.Lag(time.Now()); lag.Unread < time.Hour {
+			t.Errorf("after another page: %+v", lag)
+		}
+		close(release)
+	})
+}

@@ -1,3 +1,4 @@
-// Package browser shows pages of other origins to a real browser: they get nothing from any listener of a process. The
-// test needs Chromium (chromium-headless-shell): make browser.
+// Package browser uses a real browser: pages of other origins get nothing from any listener of a process, and a person
+// acts in the console by mouse and keyboard, under the policy of its pages. The tests need Chromium
+// (chromium-headless-shell): make browser.
 package browser

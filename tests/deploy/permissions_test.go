@@ -22,6 +22,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/internal/dynamo"
 	"ratchet/notify/webhooks"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
@@ -36,7 +37,7 @@ var update = flag.Bool("update", false, "write deploy/permissions as recorded")
 const root = "../../deploy"
 
 // parts are the parts that have permissions, and so a file below deploy/permissions.
-var parts = []string{"activities", "api", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"}
+var parts = []string{"activities", "api", "jobs", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"}
 
 // sometimes begins the reason of a permission that the run needs or does not need, as calls meet.
 const sometimes = "sometimes: "
@@ -182,7 +183,7 @@ func (r *recordedBackend) live() {
 		r.state(id, workflow.PaymentReceived)
 	}
 	r.requests()
-	for _, id := range []transitions.OrderID{"o-ended", "o-ended-2"} {
+	for _, id := range []transitions.OrderID{"o-ended", "o-ended-2", "o-ended-3"} {
 		r.endedLongAgo(id)
 	}
 
@@ -191,6 +192,7 @@ func (r *recordedBackend) live() {
 	}
 
 	r.commands()
+	r.jobs()
 
 	carrier := r.connect("carrier", nil)
 	r.goRun("carrier", carrier.RunCarrier)
@@ -417,6 +419,49 @@ func (r *recordedBackend) file(text string) string {
 	}
 
 	return name
+}
+
+// jobs lets a worker run a job of each kind.
+func (r *recordedBackend) jobs() {
+	t := r.t
+	ctx := t.Context()
+	long := time.Now().Add(-400 * 24 * time.Hour)
+
+	letter := func() string {
+		page, _, err := r.DeadLetters().List(ctx, "breaks", "", 1)
+		if err != nil || len(page) == 0 {
+			t.Fatalf("no dead letter: %v", err)
+		}
+
+		return page[0].ID
+	}
+
+	for _, n := range []jobs.New{
+		{Kind: jobs.RedriveExecutions},
+		{Kind: jobs.RedriveExecutions, IDs: []string{"o-parked6"}},
+		{Kind: jobs.RedriveDeadLetters, Filter: jobs.Filter{Handler: "breaks"}},
+		{Kind: jobs.RedriveDeadLetters, Filter: jobs.Filter{Handler: "breaks"}, IDs: []string{letter()}},
+		{Kind: jobs.DiscardDeadLetters, Filter: jobs.Filter{Handler: "breaks"}, IDs: []string{letter()}},
+		{Kind: jobs.ResendDeliveries, Filter: jobs.Filter{Endpoint: "hooks"}},
+		{Kind: jobs.EraseOrders, Filter: jobs.Filter{EndedBefore: long}},
+		{Kind: jobs.EraseOrders, IDs: []string{"o-ended-3"}},
+	} {
+		n.By, n.Reason, n.Rate = "cli:test", "test", 1000
+
+		j, err := r.Jobs.Create(ctx, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		r.until("the job "+string(n.Kind)+" has ended", func() bool {
+			j, err = r.Jobs.Get(ctx, "", j.ID)
+			return err == nil && j.State.Ended()
+		})
+
+		if j.State != jobs.Done {
+			t.Errorf("job %+v", j)
+		}
+	}
 }
 
 // sweeps gives the sweeps something to find, and makes the calls that a worker makes every 15 s, and the

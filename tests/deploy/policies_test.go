@@ -80,7 +80,7 @@ func TestRolesHaveTheirPolicies(t *testing.T) {
 		t.Errorf("roles of CloudFormation (-) and Terraform (+):\n%s", diff)
 	}
 
-	worker := []string{"activities", "notifications", "requests", "sandbox", "stream", "sweeps"}
+	worker := []string{"activities", "jobs", "notifications", "requests", "sandbox", "stream", "sweeps"}
 	if !slices.Equal(terraform["worker"], worker) {
 		t.Errorf("the role worker has the policies %v, want %v", terraform["worker"], worker)
 	}

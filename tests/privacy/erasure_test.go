@@ -56,7 +56,7 @@ func startWith(t *testing.T, dir string, before func(*ended), more ...streams.Ha
 	}
 
 	e.Env = ratchettest.Start(t, ratchettest.Config{
-		Server:   server.Config{Data: dir, OrderLists: true, Parts: server.Parts{Handlers: handlers}},
+		Server:   server.Config{Data: dir, OrderLists: true, JournalOwn: true, Parts: server.Parts{Handlers: handlers}},
 		Patience: 10 * time.Minute,
 	})
 	e.SetStock("mug", 10)
@@ -69,6 +69,8 @@ func startWith(t *testing.T, dir string, before func(*ended), more ...streams.Ha
 
 	return e
 }
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
 func because(what string) transitions.Cause {
 	return transitions.Cause{Code: "asked", Text: person + "-text " + what, Actor: person + "-actor", Source: "api"}
@@ -86,6 +88,7 @@ func (e *ended) carry() {
 		Shipping:  transitions.Address{"name": person + "-shipping"},
 		Billing:   transitions.Address{"name": person + "-billing"},
 		Metadata:  transitions.Metadata{"phone": person + "-metadata"},
+		Own:       transitions.Attributes{"nickname": text(person + "-own")},
 		Cause:     because("place"),
 	}
 	if _, err := e.Backend.Orders.Create(e.t.Context(), order); err != nil {
@@ -107,7 +110,10 @@ func (e *ended) carry() {
 	e.WantOrder("o-1", workflow.Delivered, 4)
 	e.report()
 
-	e.Apply(transitions.Request{OrderID: "o-1", Event: workflow.Close, RequestID: person + "-request", Cause: because("close")}, transitions.Applied)
+	e.Apply(transitions.Request{
+		OrderID: "o-1", Event: workflow.Close, RequestID: person + "-request", Cause: because("close"),
+		Own: transitions.OwnChange{Set: transitions.Attributes{"last words": text(person + "-words")}},
+	}, transitions.Applied)
 	e.WantJournal("o-1", workflow.Pending, workflow.PaymentReceived, workflow.Shipped, workflow.Delivered, workflow.Completed)
 	e.WantEffects("o-1", "2/shipping", "2/notify", "3/notify", "4/notify")
 	e.until("a dead letter of each change", func() bool { return len(e.tables()["dead-letters"]) >= 5 })

@@ -9,7 +9,7 @@
 // Beside the orders there is a table of due rows, which says where to look. A row is a hint: an order has one, at the
 // first moment at which time may move it. [Timers.Record], a handler of the orders' stream, writes and deletes
 // the rows, so that a transition costs what it costs without timers. [Timers.Sweep] reads the rows whose time has
-// come, and of each order computes anew, from the order and its definition, what is due.
+// come, and computes what is due of each order from the order and its definition.
 //
 // # Guarantees
 //

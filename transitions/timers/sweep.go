@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"ratchet/internal/due"
@@ -14,6 +15,8 @@ import (
 type Swept struct {
 	// Rows is how many due rows were handled. As many as the limit means that more may be due.
 	Rows int
+	// Made is how many transitions this call has made.
+	Made int
 	// Late is how long the oldest of them had been due, 0 if there was none.
 	Late time.Duration
 }
@@ -27,12 +30,13 @@ type Swept struct {
 func (t *Timers) Sweep(ctx context.Context, limit int) (Swept, error) {
 	sweep := due.Sweep{Kind: kind, Limit: limit, Margin: margin, Parallel: parallel}
 
-	found, err := t.rows.Sweep(ctx, sweep, t.handle)
+	var made atomic.Int64
+	found, err := t.rows.Sweep(ctx, sweep, func(ctx context.Context, row due.Row) (due.Answer, error) { return t.handle(ctx, row, &made) })
 	if err != nil {
 		err = fmt.Errorf("sweep the timers of orders: %w", err)
 	}
 
-	swept := Swept{Rows: found.Handled}
+	swept := Swept{Rows: found.Handled, Made: int(made.Load())}
 	if !found.Oldest.IsZero() {
 		swept.Late = t.clock.Since(found.Oldest)
 	}
@@ -41,10 +45,10 @@ func (t *Timers) Sweep(ctx context.Context, limit int) (Swept, error) {
 }
 
 // handle makes what is due of the order of a row, and says when the row is due again.
-func (t *Timers) handle(ctx context.Context, row due.Row) (due.Answer, error) {
+func (t *Timers) handle(ctx context.Context, row due.Row, made *atomic.Int64) (due.Answer, error) {
 	id := transitions.OrderID(row.Subject)
 
-	order, err := t.move(ctx, id)
+	order, err := t.move(ctx, id, made)
 	if err != nil {
 		return due.Answer{}, fmt.Errorf("timer of order %s: %w", id, err)
 	}
@@ -82,7 +86,7 @@ const mostAtOnce = 10
 var errOvertaken = errors.New("others keep moving the order")
 
 // move makes the transitions of the order that are due. It returns the order after them, nil if there is none.
-func (t *Timers) move(ctx context.Context, id transitions.OrderID) (*transitions.Order, error) {
+func (t *Timers) move(ctx context.Context, id transitions.OrderID, made *atomic.Int64) (*transitions.Order, error) {
 	for range mostAtOnce {
 		order, found, err := t.cfg.Orders.Get(ctx, id)
 		if err != nil || !found {
@@ -100,6 +104,7 @@ func (t *Timers) move(ctx context.Context, id transitions.OrderID) (*transitions
 		}
 
 		if result.Verdict == transitions.Applied {
+			made.Add(1)
 			t.cfg.Applied(timer, t.clock.Since(timer.At))
 		}
 

@@ -445,3 +445,96 @@ func TestRebuildWritesTheRowsOfOlderOrders(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// What has happened since the order was read decides: the write of a timer that is no longer the order's is refused.
+func TestATimerThatHasEndedMovesNothing(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"the order has left the state":        func(w *world) { w.apply("o-1", "pause") },
+		"the order has entered it again":      func(w *world) { w.apply("o-1", "pause"); w.clock.Advance(time.Second); w.apply("o-1", "resume") },
+		"an event has restarted it":           func(w *world) { w.apply("o-1", "reset") },
+		"the event itself was applied":        func(w *world) { w.apply("o-1", "remind") },
+		"its attribute was moved":             func(w *world) { w.set("o-1", "remindAt", dynamo.Seconds(w.clock.Now().Add(day))) },
+		"its attribute is gone":               func(w *world) { w.set("o-1", "remindAt", nil) },
+		"another sweep has made a transition": func(w *world) { w.sweep(3*time.Second, "remind") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.place("o-1")
+			w.clock.Advance(time.Minute)
+			w.set("o-1", "remindAt", dynamo.Seconds(w.clock.Now()))
+			w.clock.Advance(3 * time.Second)
+
+			order := w.order("o-1")
+			timer := w.orders.Timers(order)[0]
+			change(w)
+			before := w.order("o-1").TransitionID
+
+			r, err := w.orders.ApplyTimer(t.Context(), order, timer)
+			if err != nil || timer.Event != "remind" || r.Verdict == transitions.Applied || w.order("o-1").TransitionID != before {
+				t.Errorf("%s: %s, %v", timer.Event, r.Verdict, err)
+			}
+		})
+	}
+}
+
+// Events that keep the state stop no timer, also between the read of the order and the write.
+func TestAnEventBetweenReadAndWriteDoesNotStopATimer(t *testing.T) {
+	w := newWorld(t)
+	w.place("o-1")
+	w.clock.Advance(31 * day)
+
+	order := w.order("o-1")
+	w.apply("o-1", "note")
+
+	r, err := w.orders.ApplyTimer(t.Context(), order, w.orders.Timers(order)[0])
+	if err != nil || r.Verdict != transitions.Applied || r.Transition.Event != "renew" || r.Transition.ID != 3 {
+		t.Errorf("%s, %+v, %v", r.Verdict, r.Transition, err)
+	}
+}
+
+// TestACrashAtAnyCallOfASweepEndsAsWithoutOne loses each call of a sweep, before and after it was carried out, and
+// all calls after it. The next sweep ends what the first one has begun.
+func TestACrashAtAnyCallOfASweepEndsAsWithoutOne(t *testing.T) {
+	for _, lose := range []func(...string) embeddedtest.Fault{embeddedtest.LoseRequest, embeddedtest.LoseAnswer} {
+		for n := 1; ; n++ {
+			w := newWorld(t)
+			w.place("o-1")
+			w.clock.Advance(30*day + time.Minute)
+
+			before := w.Item(t, "o-1")
+			answer := w.Wire.Inject(lose().From(n).Next(1))
+			rest := w.Wire.Inject(embeddedtest.LoseRequest().From(n + 1))
+			_, err := w.timers.Sweep(t.Context(), 100)
+			answer.Remove()
+			rest.Remove()
+
+			// The stream has the record of what was written.
+			if now := w.Item(t, "o-1"); !reflect.DeepEqual(before, now) {
+				if err := w.timers.Record(t.Context(), before, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			w.clock.Advance(2 * time.Minute)
+			w.sweep(0, w.unless("renew")...)
+
+			if o := w.order("o-1"); o.TransitionID != 2 {
+				t.Errorf("call %d: %d transitions", n, o.TransitionID)
+			}
+			w.sweep(30*day+time.Minute, "renew")
+
+			if err == nil {
+				break // the sweep has fewer calls
+			}
+		}
+	}
+}
+
+// unless returns the event, or nothing if it was made before.
+func (w *world) unless(event string) []string {
+	if w.order("o-1").TransitionID > 1 {
+		return nil
+	}
+
+	return []string{event}
+}

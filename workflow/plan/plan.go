@@ -21,7 +21,17 @@ type Load struct {
 	// are the write units in its busiest table, and ItemUnits the write units in an item
 	// that orders share, such as the stock of a popular SKU.
 	WriteUnits, ReadUnits, TableUnits, ItemUnits float64
+	// Timed is how many transitions of an order time makes. Each costs the units that docs/costs.md measures, in
+	// addition to those of the order.
+	Timed float64
 }
+
+// The units of a transition that time makes: its row in the table of due rows and the end of that, the transition and
+// its row in the journal, and a read of the order.
+const (
+	timedWriteUnits = 4
+	timedReadUnits  = 0.5
+)
 
 // Prices in us-east-1, in dollars. DollarsPerTransition is the price of a state transition of a Standard
 // workflow. Sources: https://aws.amazon.com/step-functions/pricing/ and
@@ -64,11 +74,17 @@ type Limit struct {
 // https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 const HistoryLimit = 25_000
 
-// New computes the plan. It fails if a wait is for a state that does not wait on the way, or if the
+// New computes the plan. It fails if the number of timed transitions is negative, if a wait is for a state that does not wait on the way, or if the
 // machine has no way without failures.
 func New(m *Machine, load Load) (Report, error) {
 	load.Quotas = defaultQuotas(load.Quotas)
 	load.Task = cmp.Or(load.Task, 100*time.Millisecond)
+
+	if load.Timed < 0 {
+		return Report{}, fmt.Errorf("timed transitions %v: must be at least 0", load.Timed)
+	}
+	load.WriteUnits += load.Timed * timedWriteUnits
+	load.ReadUnits += load.Timed * timedReadUnits
 
 	way, err := m.way()
 	if err != nil {

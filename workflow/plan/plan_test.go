@@ -168,3 +168,23 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestATransitionByTimeCostsUnitsOfDynamoDB: four write units and half a read unit, as docs/costs.md measures, and nothing
+// of Step Functions.
+func TestATransitionByTimeCostsUnitsOfDynamoDB(t *testing.T) {
+	without := report(t, fourStates, plan.Load{WriteUnits: 10, ReadUnits: 10})
+	with := report(t, fourStates, plan.Load{WriteUnits: 10, ReadUnits: 10, Timed: 2})
+
+	if more, want := with.DollarsDynamoDB-without.DollarsDynamoDB, 8*0.625e-6+1*0.125e-6; math.Abs(more-want) > 1e-12 {
+		t.Errorf("%v dollars more, want %v", more, want)
+	}
+
+	with.DollarsDynamoDB = without.DollarsDynamoDB
+	if diff := cmp.Diff(without, with); diff != "" {
+		t.Error(diff)
+	}
+
+	if _, err := plan.New(parse(t, fourStates), plan.Load{Timed: -1}); err == nil || !strings.Contains(err.Error(), "timed transitions -1") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -163,6 +163,7 @@ func Parts() []Part {
 		{Name: "patterns", Measure: measurePatterns, Exact: true},
 		{Name: "payments", Measure: measurePaymentTable, Exact: true},
 		{Name: "lists", Measure: measureLists, Exact: true},
+		{Name: "timers", Measure: measureTimers, Exact: true},
 		{Name: "life", Measure: measureLife},
 		{Name: "order", Measure: measureOrder},
 		{Name: "idle", Measure: idle},

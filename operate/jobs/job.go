@@ -1,0 +1,298 @@
+package jobs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ratchet/internal/dynamo"
+	"ratchet/operate/audit"
+)
+
+// Kind is what a job does to each of its subjects.
+type Kind string
+
+// The kinds of jobs.
+const (
+	RedriveExecutions  Kind = "executions-redrive"
+	RedriveDeadLetters Kind = "dead-letters-redrive"
+	DiscardDeadLetters Kind = "dead-letters-discard"
+	ResendDeliveries   Kind = "deliveries-resend"
+	EraseOrders        Kind = "orders-erase"
+)
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{RedriveExecutions, RedriveDeadLetters, DiscardDeadLetters, ResendDeliveries, EraseOrders}
+}
+
+// OfStream reports whether the subjects belong to the handlers of the stream, which are those of all tenants.
+func (k Kind) OfStream() bool { return k == RedriveDeadLetters || k == DiscardDeadLetters }
+
+// State is the state of a job.
+type State string
+
+// The states of jobs. Done, Failed and Stopped are final.
+const (
+	Waiting State = "waiting"
+	Running State = "running"
+	Paused  State = "paused"
+	Done    State = "done"
+	Failed  State = "failed"
+	Stopped State = "stopped"
+)
+
+// Ended reports whether the state is final.
+func (s State) Ended() bool { return s == Done || s == Failed || s == Stopped }
+
+// The codes of problems with a job.
+const (
+	RowsExpired   = "rows_expired"
+	TooMany       = "too_many"
+	ActsFail      = "acts_fail"
+	SelectionFail = "selection_fails"
+)
+
+// The codes of results that every kind has. The others are codes of the HTTP API.
+const (
+	// CodeDone: the act was done.
+	CodeDone = "done"
+	// CodeSelected: a dry run would act on the subject.
+	CodeSelected = "selected"
+	// CodeGone: there is no such subject, or not any more.
+	CodeGone = "gone"
+	// CodeFailed: the act ended with an error, which is in the log of the worker.
+	CodeFailed = "failed"
+)
+
+// Filter selects subjects. Each kind has its own fields.
+type Filter struct {
+	// Handler is the handler of dead letters, Endpoint the receiver of missed deliveries. Jobs of these kinds
+	// need it.
+	Handler  string `json:"handler,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	// Error is the error name of failed executions, or a part of the error of dead letters.
+	Error string `json:"error,omitempty"`
+	// Since and Until bound when executions and dead letters have failed, and from when on deliveries were
+	// missed.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// EndedBefore selects orders to erase by their end. Jobs of this kind without ids need it.
+	EndedBefore time.Time `json:"endedBefore,omitzero"`
+}
+
+// MostIDs is how many ids a job may name. MostSubjects is how many subjects it may have.
+const (
+	MostIDs      = 1000
+	MostSubjects = 1_000_000
+)
+
+// New is a job to create.
+type New struct {
+	// Tenant owns the job and its subjects; "" is the default one.
+	Tenant string
+	Kind   Kind
+	Filter Filter
+	// IDs are the stored ids of the subjects. With ids the filter has only the handler, if the kind needs it.
+	IDs    []string
+	DryRun bool
+	// Rate is the number of acts per second, 1 to 1000. Default: 10.
+	Rate int
+	// By is who asks for it, as the audit log names people. Reason is why, in 1 to [audit.MaxText] bytes.
+	By, Reason string
+}
+
+// ErrInvalid says that a job breaks a rule. The text names it.
+var ErrInvalid = errors.New("jobs")
+
+func (n *New) check() error {
+	if n.Rate == 0 {
+		n.Rate = 10
+	}
+
+	f := n.Filter
+	onlyIDs := f == (Filter{Handler: f.Handler})
+	rule := ""
+
+	switch {
+	case !known(n.Kind):
+		rule = fmt.Sprintf("kind %q: unknown", n.Kind)
+	case n.Kind.OfStream() && n.Tenant != "":
+		rule = fmt.Sprintf("kind %s: only for the default tenant", n.Kind)
+	case n.Kind.OfStream() != (f.Handler != ""):
+		rule = "handler: required for dead letters, and not allowed for other kinds"
+	case len(n.IDs) > MostIDs:
+		rule = fmt.Sprintf("ids: at most %d", MostIDs)
+	case len(n.IDs) > 0 && !onlyIDs:
+		rule = "ids and a filter: one of the two"
+	case len(n.IDs) == 0 && (n.Kind == ResendDeliveries) != (f.Endpoint != ""):
+		rule = "endpoint: required for deliveries without ids, and not allowed for other kinds"
+	case len(n.IDs) == 0 && (n.Kind == EraseOrders) != !f.EndedBefore.IsZero():
+		rule = "endedBefore: required to erase orders without ids, and not allowed for other kinds"
+	case f.Error != "" && (n.Kind == ResendDeliveries || n.Kind == EraseOrders):
+		rule = "error: not for this kind"
+	case n.Kind == EraseOrders && (!f.Since.IsZero() || !f.Until.IsZero()), n.Kind == ResendDeliveries && !f.Until.IsZero():
+		rule = "since and until: not for this kind"
+	case n.Rate < 1 || n.Rate > 1000:
+		rule = fmt.Sprintf("rate %d: 1 to 1000", n.Rate)
+	case n.Reason == "" || len(n.Reason) > audit.MaxText:
+		rule = fmt.Sprintf("reason: 1 to %d bytes", audit.MaxText)
+	}
+
+	if rule != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, rule)
+	}
+
+	return nil
+}
+
+func known(kind Kind) bool {
+	for _, k := range Kinds() {
+		if k == kind {
+			return true
+		}
+	}
+
+	return false
+}
+
+// Shown is one subject of a dry run.
+type Shown struct {
+	ID   string `json:"id"`
+	Code string `json:"code"`
+}
+
+// Job is a stored job.
+type Job struct {
+	// ID names the job. Ids sort by the time of their creation.
+	ID     string `json:"id"`
+	Tenant string `json:"tenant,omitempty"`
+	Kind   Kind   `json:"kind"`
+	Filter Filter `json:"filter"`
+	// IDs is how many ids the job was created with, 0 for a filter.
+	IDs    int    `json:"ids,omitempty"`
+	DryRun bool   `json:"dryRun,omitempty"`
+	Rate   int    `json:"rate"`
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+
+	State State `json:"state"`
+	// Wanted is the state that a person has asked for and the owner has not come to yet.
+	Wanted State `json:"wanted,omitempty"`
+	// Problem is a code that says why the job has failed or is paused by itself.
+	Problem string `json:"problem,omitempty"`
+	// Selected says that all subjects are selected. Total is their number, Counts the number of results by
+	// code.
+	Selected bool           `json:"selected"`
+	Total    int            `json:"total"`
+	Counts   map[string]int `json:"counts"`
+	// Sample are the first subjects of a dry run.
+	Sample []Shown `json:"sample,omitempty"`
+
+	CreatedAt time.Time `json:"createdAt"`
+	EndedAt   time.Time `json:"endedAt,omitzero"`
+	// Owner is the process that runs the job until LeaseUntil. Epoch counts its owners.
+	Owner      string    `json:"owner,omitempty"`
+	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
+	Epoch      int64     `json:"epoch"`
+
+	place string // of the last row with a result
+}
+
+// Results is the number of subjects that have a result.
+func (j Job) Results() int {
+	sum := 0
+	for _, n := range j.Counts {
+		sum += n
+	}
+
+	return sum
+}
+
+// ActID names the act of the job on the subject. Every owner makes the same one.
+func (j Job) ActID(subject string) string {
+	digest := sha256.Sum256([]byte(j.ID + "\n" + subject))
+
+	return j.ID + "-" + hex.EncodeToString(digest[:8])
+}
+
+// owned reports whether an owner holds the job at the time.
+func (j Job) owned(now time.Time) bool { return j.Owner != "" && now.Before(j.LeaseUntil) }
+
+// document is the part of a job that never changes, as JSON in one attribute.
+type document struct {
+	Kind      Kind
+	Filter    Filter
+	IDs       int
+	DryRun    bool
+	Rate      int
+	By        string
+	Reason    string
+	CreatedAt time.Time
+}
+
+// progress is the part of a job that its owner writes, as JSON in one attribute.
+type progress struct {
+	Selected bool           `json:",omitempty"`
+	Total    int            `json:",omitempty"`
+	Counts   map[string]int `json:",omitempty"`
+	Sample   []Shown        `json:",omitempty"`
+	Place    string         `json:",omitempty"`
+}
+
+func (j Job) progress() progress { return progress{j.Selected, j.Total, j.Counts, j.Sample, j.place} }
+
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the types have no value that JSON cannot have
+	}
+
+	return string(b)
+}
+
+// The attributes of a job's item.
+const (
+	partitionKey = "partition"
+	placeKey     = "place"
+	docName      = "doc"
+	progressName = "progress"
+	stateName    = "state"
+	wantedName   = "wanted"
+	problemName  = "problem"
+	epochName    = "epoch"
+	ownerName    = "owner"
+	leaseName    = "leaseUntil"
+	endedName    = "endedAt"
+	jobName      = "job"
+	// ExpiryAttribute is the attribute of the table's time to live.
+	ExpiryAttribute = "expiresAt"
+)
+
+const jobsOf = "jobs#"
+
+func decode(item dynamo.Item) (Job, error) {
+	var (
+		d document
+		p progress
+	)
+	if err := errors.Join(json.Unmarshal([]byte(dynamo.Text(item, docName)), &d), json.Unmarshal([]byte(dynamo.Text(item, progressName)), &p)); err != nil {
+		return Job{}, fmt.Errorf("jobs: read job %s: %w", dynamo.Text(item, placeKey), err)
+	}
+
+	if p.Counts == nil {
+		p.Counts = map[string]int{}
+	}
+
+	return Job{
+		ID: dynamo.Text(item, placeKey), Tenant: strings.TrimPrefix(dynamo.Text(item, partitionKey), jobsOf),
+		Kind: d.Kind, Filter: d.Filter, IDs: d.IDs, DryRun: d.DryRun, Rate: d.Rate, By: d.By, Reason: d.Reason, CreatedAt: d.CreatedAt,
+		State: State(dynamo.Text(item, stateName)), Wanted: State(dynamo.Text(item, wantedName)), Problem: dynamo.Text(item, problemName),
+		Selected: p.Selected, Total: p.Total, Counts: p.Counts, Sample: p.Sample, place: p.Place,
+		EndedAt: dynamo.Time(item, endedName), Owner: dynamo.Text(item, ownerName), LeaseUntil: dynamo.Time(item, leaseName), Epoch: dynamo.Number(item, epochName),
+	}, nil
+}

@@ -1,0 +1,485 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+	"ratchet/operate/audit"
+)
+
+// owned is a job while this process owns it. job has the epoch of the owner, whose writes all depend on it.
+type owned struct {
+	r    *Runner
+	s    *Store
+	work Work
+	job  Job
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	asked State                   // what a person has asked for
+	cut   context.CancelCauseFunc // of the selection that runs
+}
+
+func (o *owned) wanted() State {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	return o.asked
+}
+
+// renew renews the lease until it ends, also while an act takes long. It notes what a person asks for.
+func (o *owned) renew(lease context.Context, lose context.CancelCauseFunc) {
+	until := time.Now().Add(o.r.cfg.Lease)
+
+	for worker.Wait(lease, min(renewEach, o.r.cfg.Lease/3)) {
+		next := time.Now().Add(o.r.cfg.Lease)
+		j, err := o.s.apply(lease, o.s.ifEpoch(o.job).SetValue(leaseName, dynamo.Millis(next)))
+
+		switch {
+		case err == nil:
+			until = next
+
+			o.note(j.Wanted)
+		case errors.Is(err, errLost), lease.Err() == nil && !time.Now().Before(until):
+			lose(errLost)
+			return
+		}
+	}
+}
+
+// note keeps what a person asks for, and cuts a selection short: nothing has happened yet.
+func (o *owned) note(asked State) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	if o.asked = asked; asked != "" && o.cut != nil {
+		o.cut(errWanted)
+	}
+}
+
+// selecting returns the context of a selection.
+func (o *owned) selecting(ctx, lease context.Context) (selection context.Context, done func()) {
+	selection, cancel := context.WithCancelCause(lease)
+
+	o.mu.Lock()
+	o.cut = cancel
+	o.mu.Unlock()
+
+	// A selection, unlike an act, need not come to its end when the process is to stop.
+	stop := context.AfterFunc(ctx, func() { cancel(context.Canceled) })
+
+	return selection, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// renewEach is how soon an owner follows what a person asks for.
+const renewEach = 2 * time.Second
+
+// goOn returns why the work must end now, nil if it goes on.
+func (o *owned) goOn(ctx, lease context.Context) error {
+	switch {
+	case lease.Err() != nil:
+		return context.Cause(lease)
+	case o.wanted() != "":
+		return errWanted
+	}
+
+	return ctx.Err()
+}
+
+// do selects the subjects, and acts on them.
+func (o *owned) do(ctx, lease context.Context) error {
+	if o.job.Wanted != "" {
+		o.asked = o.job.Wanted
+		return errWanted
+	}
+
+	if !o.job.Selected {
+		if err := o.selectAll(ctx, lease); err != nil {
+			return err
+		}
+	}
+
+	if o.job.DryRun {
+		return &endError{Done, ""}
+	}
+
+	return o.actOnAll(ctx, lease)
+}
+
+// rowsEach is how many rows one transaction stores: with the job's item they are 25 parts.
+const rowsEach = 24
+
+// selectAll stores a row for each subject. After an interruption it begins again, and finds the rows that are
+// there.
+func (o *owned) selectAll(ctx, lease context.Context) error {
+	var batch []Subject
+
+	if o.job.DryRun {
+		o.job.Total, o.job.Counts, o.job.Sample = 0, map[string]int{}, nil
+	}
+
+	add := func(subject Subject) error {
+		if err := o.goOn(ctx, lease); err != nil {
+			return err
+		}
+
+		if subject.Place == "" {
+			subject.Place = subject.ID
+		}
+
+		if batch = append(batch, subject); len(batch) < rowsEach {
+			return nil
+		}
+
+		full := batch
+		batch = nil
+
+		return o.store(lease, full)
+	}
+
+	selection, done := o.selecting(ctx, lease)
+	defer done()
+
+	err := o.selection(selection, add)
+	if err != nil && selection.Err() != nil {
+		err = context.Cause(selection)
+	}
+
+	if err == nil && len(batch) > 0 {
+		err = o.store(lease, batch)
+	}
+
+	var end *endError
+	if err != nil && !errors.Is(err, errLost) && !errors.Is(err, errWanted) && !errors.As(err, &end) && ctx.Err() == nil && !dynamo.Retryable(err) {
+		o.log.ErrorContext(ctx, "the subjects of a job cannot be selected", "error", err)
+		return &endError{Paused, SelectionFail}
+	}
+
+	if err != nil {
+		return err
+	}
+	o.job.Selected = true
+
+	return o.s.write(lease, types.TransactWriteItem{Update: o.progressed().Part()})
+}
+
+func (o *owned) selection(ctx context.Context, add func(Subject) error) error {
+	if o.job.IDs == 0 {
+		return o.work.Select(ctx, o.job, add)
+	}
+
+	return o.s.ids(ctx, o.job.ID, func(id string) error {
+		subject, err := o.work.Look(ctx, o.job, id)
+		if err != nil {
+			return err
+		}
+
+		return add(subject)
+	})
+}
+
+// progressed is the update that stores the progress of the job.
+func (o *owned) progressed() *dynamo.Update {
+	return o.s.ifEpoch(o.job).SetValue(progressName, dynamo.S(text(o.job.progress())))
+}
+
+// sampleSize is how many subjects of a dry run are kept.
+const sampleSize = 10
+
+// store stores rows of subjects, or counts those of a dry run.
+func (o *owned) store(ctx context.Context, subjects []Subject) error {
+	if o.job.DryRun {
+		for _, s := range subjects {
+			code := s.Code
+			if code == "" {
+				code = CodeSelected
+			}
+
+			o.count(code)
+			o.job.Total++
+
+			if len(o.job.Sample) < sampleSize {
+				o.job.Sample = append(o.job.Sample, Shown{s.ID, code})
+			}
+		}
+
+		return o.s.write(ctx, types.TransactWriteItem{Update: o.progressed().Part()})
+	}
+
+	for len(subjects) > 0 {
+		before := o.job.progress()
+		before.Counts = copied(o.job.Counts)
+
+		there, err := o.storeNew(ctx, subjects)
+		if err != nil || len(there) > 0 {
+			o.job.Total, o.job.Counts = before.Total, before.Counts
+		}
+
+		if err != nil || len(there) == 0 {
+			return err
+		}
+
+		// Rows that an earlier selection has stored, or that the selection names twice.
+		var rest []Subject
+		for i, s := range subjects {
+			if !there[i] {
+				rest = append(rest, s)
+			}
+		}
+		subjects = rest
+	}
+
+	return nil
+}
+
+func copied(counts map[string]int) map[string]int {
+	c := make(map[string]int, len(counts))
+	for code, n := range counts {
+		c[code] = n
+	}
+
+	return c
+}
+
+func (o *owned) count(code string) { o.job.Counts[code]++ }
+
+// The attributes of a row.
+const (
+	idName     = "id"
+	markName   = "mark"
+	resultName = "result"
+)
+
+func rowsOf(job string) string { return "rows#" + job }
+
+// storeNew stores the rows in one transaction. If some exist, it stores none, and returns which.
+func (o *owned) storeNew(ctx context.Context, subjects []Subject) (there map[int]bool, err error) {
+	parts := make([]types.TransactWriteItem, 1, 1+len(subjects))
+	expiry := dynamo.Seconds(o.job.CreatedAt.Add(o.s.cfg.Rows))
+	twice := map[string]bool{}
+	there = map[int]bool{}
+
+	for i, s := range subjects {
+		if there[i] = twice[s.Place]; there[i] {
+			continue
+		}
+		twice[s.Place] = true
+
+		item := o.s.key(rowsOf(o.job.ID), s.Place)
+		item[idName], item[ExpiryAttribute] = dynamo.S(s.ID), expiry
+
+		if s.Mark != "" {
+			item[markName] = dynamo.S(s.Mark)
+		}
+
+		if s.Code != "" {
+			item[resultName] = dynamo.S(s.Code)
+			o.count(s.Code)
+		}
+
+		o.job.Total++
+		parts = append(parts, types.TransactWriteItem{Put: o.s.putNew(item)})
+	}
+
+	if len(twice) < len(subjects) {
+		for i := range there {
+			if !there[i] {
+				delete(there, i)
+			}
+		}
+
+		return there, nil
+	}
+
+	if o.job.Total > MostSubjects {
+		return nil, &endError{Failed, TooMany}
+	}
+	parts[0] = types.TransactWriteItem{Update: o.progressed().Part()}
+	clear(there)
+
+	err = o.s.write(ctx, parts...)
+
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) {
+		return nil, err
+	}
+
+	for i := range canceled.CancellationReasons {
+		if i > 0 && aws.ToString(canceled.CancellationReasons[i].Code) == conditionFailed {
+			there[i-1] = true
+		}
+	}
+
+	if len(there) > 0 {
+		return there, nil
+	}
+
+	return nil, err
+}
+
+// actOnAll acts on the subjects whose rows have no result, in the order of the rows.
+func (o *owned) actOnAll(ctx, lease context.Context) error {
+	failed := 0
+	pause := time.Second / time.Duration(o.job.Rate)
+
+	err := o.s.each(lease, rowsOf(o.job.ID), o.job.place, func(row dynamo.Item) error {
+		if dynamo.Text(row, resultName) != "" {
+			return nil
+		}
+
+		if err := o.goOn(ctx, lease); err != nil {
+			return err
+		}
+
+		began := time.Now()
+		subject := Subject{ID: dynamo.Text(row, idName), Place: dynamo.Text(row, placeKey), Mark: dynamo.Text(row, markName)}
+
+		code, err := o.act(lease, subject)
+		if err != nil {
+			return err
+		}
+
+		if err := o.record(lease, subject, code); err != nil {
+			return err
+		}
+
+		// Not one subject, but something that all of them need.
+		if failed++; code != CodeFailed {
+			failed = 0
+		}
+
+		if failed == mostFailed {
+			return &endError{Paused, ActsFail}
+		}
+		worker.Wait(lease, pause-time.Since(began))
+
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+
+	// A row that has expired was not acted on.
+	if o.job.Results() != o.job.Total {
+		return &endError{Failed, RowsExpired}
+	}
+
+	return &endError{Done, ""}
+}
+
+// mostFailed is how many acts in a row may end with errors before the job pauses itself.
+const mostFailed = 5
+
+// actTries is how often an act is tried that a service throttles.
+const actTries = 5
+
+var actBackoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 5 * time.Second}
+
+// act writes the act down, does it, and adds its result.
+func (o *owned) act(ctx context.Context, subject Subject) (code string, err error) {
+	act, err := o.r.cfg.Audit.Begin(ctx, audit.Entry{
+		Who:     o.job.By,
+		Via:     "job",
+		Tenant:  o.job.Tenant,
+		Act:     string(o.job.Kind),
+		On:      subject.ID,
+		Reason:  o.job.Reason,
+		Request: o.job.ActID(subject.ID),
+	})
+	if err != nil {
+		return "", err
+	}
+
+	err = worker.Retry(ctx, actBackoff, actTries, func() error {
+		code, err = o.work.Act(ctx, o.job, subject)
+		if err != nil && !dynamo.Retryable(err) {
+			return worker.Permanent(err)
+		}
+
+		return err
+	})
+
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+
+		o.log.ErrorContext(ctx, "an act of a job has failed", "subject", subject.ID, "error", err)
+		code = CodeFailed
+	}
+
+	result, detail := audit.Refused, code
+	switch code {
+	case CodeDone:
+		result, detail = audit.Done, ""
+	case CodeFailed:
+		result = audit.Failed
+	}
+
+	// The act has happened: a result that cannot be written down must not keep it from being counted.
+	if err := act.End(ctx, result, detail); err != nil {
+		o.log.WarnContext(ctx, "the result of an act cannot be written down", "subject", subject.ID, "error", err)
+	}
+
+	return code, nil
+}
+
+// record stores the result of a subject and the counts of the job in one transaction.
+func (o *owned) record(ctx context.Context, subject Subject, code string) error {
+	before := copied(o.job.Counts)
+	o.count(code)
+	o.job.place = subject.Place
+
+	row := dynamo.NewUpdate(o.s.cfg.Table, o.s.key(rowsOf(o.job.ID), subject.Place)).
+		IfPresent(idName).IfAbsent(resultName).SetValue(resultName, dynamo.S(code))
+
+	err := o.s.write(ctx, types.TransactWriteItem{Update: o.progressed().Part()}, types.TransactWriteItem{Update: row.Part()})
+
+	var canceled *types.TransactionCanceledException
+	if errors.As(err, &canceled) && len(canceled.CancellationReasons) > 1 && aws.ToString(canceled.CancellationReasons[1].Code) == conditionFailed {
+		// The time to live has deleted the row meanwhile. The job notices at its end.
+		o.job.Counts = before
+		return nil
+	}
+
+	return err
+}
+
+// follow comes to the state that a person has asked for. It returns errLost if that is not asked for any more.
+func (o *owned) follow(ctx context.Context, to State) error {
+	if to == "" {
+		return errLost
+	}
+
+	_, err := o.s.settle(ctx, o.job, to, o.progressed().IfEquals(wantedName, dynamo.S(string(to))))
+
+	return err
+}
+
+// release ends the ownership, so that another process goes on.
+func (o *owned) release(ctx context.Context) error {
+	_, err := o.s.apply(ctx, o.s.ifEpoch(o.job).RemoveAttribute(ownerName).RemoveAttribute(leaseName))
+
+	return err
+}
+
+// settle ends the ownership with a state.
+func (o *owned) settle(ctx context.Context, to State, problem string) (Job, error) {
+	update := o.progressed()
+	if problem != "" {
+		update.SetValue(problemName, dynamo.S(problem))
+	}
+
+	return o.s.settle(ctx, o.job, to, update)
+}

@@ -1,0 +1,250 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+	"ratchet/operate/audit"
+)
+
+// Subject is one thing that a job acts on.
+type Subject struct {
+	// ID is the stored id.
+	ID string
+	// Place orders the subjects of a job; it is unique. Default: ID.
+	Place string
+	// Mark is the version of the subject that the selection has seen. An act compares it, so that an act that
+	// has happened is not repeated.
+	Mark string
+	// Code, if it is set, says why the subject is selected without an act.
+	Code string
+}
+
+// Work is what a kind of job does.
+type Work interface {
+	// Select calls found for each subject that the filter of the job selects. It may name a subject twice.
+	Select(ctx context.Context, j Job, found func(Subject) error) error
+	// Look returns the subject with the id. It has a code if there is nothing to act on.
+	Look(ctx context.Context, j Job, id string) (Subject, error)
+	// Act does the act of the job once. It returns [CodeDone], also if it was done since the selection, or the
+	// code of why it was not done. An error that is no code of the subject ends the attempt; the act is tried
+	// again.
+	Act(ctx context.Context, j Job, s Subject) (code string, err error)
+}
+
+// RunnerConfig configures a [Runner]. Store, Works, Audit and Name are required.
+type RunnerConfig struct {
+	Store *Store
+	Works map[Kind]Work
+	// Audit gets a row for each act.
+	Audit *audit.Log
+	// Name names the owner in jobs.
+	Name string
+	// Lease is how long a job has no other owner after the last sign of life, at least a second. Default: 30 s.
+	Lease time.Duration
+	// Look is the time between two looks for jobs, at least a millisecond. Default: 10 s.
+	Look time.Duration
+	// AtOnce is how many jobs run at the same time. Default: 4.
+	AtOnce int
+	// Log gets failures. Default: slog.Default().
+	Log *slog.Logger
+}
+
+// Runner runs jobs. Any number of runners share the jobs of a table.
+type Runner struct {
+	cfg RunnerConfig
+
+	mu   sync.Mutex
+	runs map[string]bool
+}
+
+// NewRunner checks cfg and returns a runner.
+func NewRunner(cfg RunnerConfig) (*Runner, error) {
+	setDefault(&cfg.Lease, 30*time.Second)
+	setDefault(&cfg.Look, 10*time.Second)
+	setDefault(&cfg.AtOnce, 4)
+
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+
+	var faults []error
+	require := func(ok bool, rule string) {
+		if !ok {
+			faults = append(faults, errors.New("jobs: RunnerConfig."+rule))
+		}
+	}
+	require(cfg.Store != nil, "Store: must be set")
+	require(len(cfg.Works) > 0, "Works: must be set")
+	require(cfg.Audit != nil, "Audit: must be set")
+	require(cfg.Name != "", "Name: must be set")
+	require(cfg.Lease >= time.Second, "Lease: at least 1s")
+	require(cfg.Look >= time.Millisecond, "Look: at least 1ms")
+	require(cfg.AtOnce >= 1, "AtOnce: at least 1")
+
+	return &Runner{cfg: cfg, runs: map[string]bool{}}, errors.Join(faults...)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Run runs jobs until ctx ends. It ends the acts that run, and gives the jobs back.
+func (r *Runner) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+
+	for {
+		open, err := r.cfg.Store.open(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.cfg.Log.WarnContext(ctx, "the open jobs cannot be read", "error", err)
+		}
+
+		for _, j := range open {
+			if !r.free(j) || !r.begin(j.ID) {
+				continue
+			}
+
+			group.Go(func() {
+				defer r.end(j.ID)
+				r.take(ctx, j)
+			})
+		}
+
+		if !worker.Wait(ctx, r.cfg.Look) {
+			return nil
+		}
+	}
+}
+
+// RunOne runs one job until it has ended or is paused, and returns it. If ctx ends, it pauses the job.
+func (r *Runner) RunOne(ctx context.Context, tenant, id string) (Job, error) {
+	for {
+		j, err := r.cfg.Store.Get(context.WithoutCancel(ctx), tenant, id)
+		if err != nil || j.State.Ended() || j.State == Paused {
+			return j, err
+		}
+
+		if ctx.Err() != nil {
+			return r.cfg.Store.Pause(context.WithoutCancel(ctx), tenant, id)
+		}
+
+		if r.free(j) {
+			r.take(ctx, j)
+			continue
+		}
+		worker.Wait(ctx, time.Second)
+	}
+}
+
+// free reports whether the job waits for an owner.
+func (r *Runner) free(j Job) bool {
+	return r.cfg.Works[j.Kind] != nil && (j.State == Waiting || j.State == Running) && !j.owned(time.Now())
+}
+
+func (r *Runner) begin(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	if r.runs[id] || len(r.runs) >= r.cfg.AtOnce {
+		return false
+	}
+	r.runs[id] = true
+
+	return true
+}
+
+func (r *Runner) end(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.runs, id)
+}
+
+// take becomes the owner of the job and works on it.
+func (r *Runner) take(ctx context.Context, j Job) {
+	s := r.cfg.Store
+	update := s.ifEpoch(j).
+		SetValue(epochName, dynamo.N(j.Epoch+1)).
+		SetValue(stateName, dynamo.S(string(Running))).
+		SetValue(ownerName, dynamo.S(r.cfg.Name)).
+		SetValue(leaseName, dynamo.Millis(time.Now().Add(r.cfg.Lease)))
+
+	taken, err := s.apply(ctx, update)
+	if err != nil {
+		if !errors.Is(err, errLost) && ctx.Err() == nil {
+			r.cfg.Log.WarnContext(ctx, "a job cannot be taken", "job", j.ID, "error", err)
+		}
+
+		return
+	}
+
+	o := &owned{r: r, s: s, work: r.cfg.Works[j.Kind], job: taken, log: r.cfg.Log.With("job", j.ID, "kind", string(j.Kind))}
+	o.run(ctx)
+}
+
+// errWanted means that a person has asked for another state.
+var errWanted = errors.New("jobs: another state is wanted")
+
+// run works on the job until it ends, is lost, or ctx ends.
+func (o *owned) run(ctx context.Context) {
+	// An act that runs when the process is to stop goes on to its end. If the lease is lost, it is cut short.
+	lease, lose := context.WithCancelCause(context.WithoutCancel(ctx))
+
+	var group sync.WaitGroup
+	group.Go(func() { o.renew(lease, lose) })
+
+	err := o.do(ctx, lease)
+
+	lose(nil)
+	group.Wait()
+	o.leave(ctx, err)
+}
+
+// leave gives the job back, in the state that the work has come to.
+func (o *owned) leave(ctx context.Context, err error) {
+	// Also after the end of ctx, so that another owner needs not wait for the end of the lease.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+
+	var end *endError
+
+	switch {
+	case errors.Is(err, errLost):
+		return
+	case errors.As(err, &end):
+		_, err = o.settle(ctx, end.state, end.problem)
+	case errors.Is(err, errWanted):
+		// A person may have changed their mind since.
+		if err = o.follow(ctx, o.wanted()); errors.Is(err, errLost) {
+			err = o.release(ctx)
+		}
+	default:
+		if err != nil && !errors.Is(err, context.Canceled) {
+			o.log.WarnContext(ctx, "the work on a job is interrupted, and goes on later", "error", err)
+		}
+		err = o.release(ctx)
+	}
+
+	if err != nil && !errors.Is(err, errLost) {
+		o.log.WarnContext(ctx, "a job cannot be given back; it goes on when its lease has ended", "error", err)
+	}
+}
+
+const leaveWithin = 10 * time.Second
+
+// endError ends the work with a state.
+type endError struct {
+	state   State
+	problem string
+}
+
+func (e *endError) Error() string { return fmt.Sprintf("jobs: %s %s", e.state, e.problem) }
