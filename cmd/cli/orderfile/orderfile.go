@@ -38,7 +38,7 @@ type Format struct {
 	CSV bool
 	// Separator stands between the columns of CSV. Default: a comma.
 	Separator rune
-	// Columns are the names of columns by fields, as the command names them. A field that is not named has the column of its own name.
+	// Columns are the names of columns by the names of fields. A field that is not named has the column of its own name.
 	Columns map[string]string
 	// States are the definition's states by the words of the file. A word that is not named is the state itself.
 	States map[string]workflow.State
