@@ -187,6 +187,8 @@ var longCommands = map[string]struct{ args, progress string }{
 	"ledger verify":         {"", `checking the ledger`},
 	"orders erase":          {"--customer c-1", `\d orders read, 0 done`},
 	"orders renew":          {"--all --dry-run", `\d orders? read, \d renewed`},
+	"orders adopt":          {"--all --dry-run", `\d items? read, \d imported, \d refused`},
+	"orders import":         {"--table --dry-run", `\d items? read, \d imported, \d refused`},
 	"orders list":           {"", `\d orders read`},
 	"payments list":         {"", `reading payments`},
 	"payments parked":       {"", `reading callbacks`},

@@ -130,7 +130,8 @@ func (c command) run(t *testing.T, bin string, args []string) {
 	defer cancel()
 
 	for {
-		out, err := exec.CommandContext(ctx, bin, args...).CombinedOutput()
+		// Without the test's bound, so that the last output is whole.
+		out, err := exec.CommandContext(t.Context(), bin, args...).CombinedOutput()
 
 		var lines []string
 		for line := range strings.Lines(string(out)) {

@@ -27,7 +27,9 @@ func elsewhere(t *testing.T, s *orders, id transitions.OrderID, here bool) (mome
 	}
 
 	all, _, unread := e.Timeline(t.Context(), s.Definition(), inspect.Around{
-		Payment: func(context.Context, *transitions.Order) (payments.Payment, bool, error) { return payments.Payment{}, here, nil },
+		Payment: func(context.Context, *transitions.Order) (payments.Payment, bool, error) {
+			return payments.Payment{}, here, nil
+		},
 	})
 	if len(unread) > 0 {
 		t.Error(unread)

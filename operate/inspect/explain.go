@@ -109,7 +109,7 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 
 	switch left, moved := order.MovedByOther(); {
 	case moved:
-		e.Note = MovedAside(order, left)
+		e.Note = movedAside(order, left)
 	case order.TransitionID == 0:
 		e.Note = fmt.Sprintf("the order has made no transition here; `ratchet orders adopt %s` brings it in", order.ID.Arg())
 	}

@@ -221,8 +221,8 @@ func (c *Check) compare(facts transitions.Facts, order *transitions.Order) {
 	}
 }
 
-// MovedAside says that another program has moved the order, and what brings it in.
-func MovedAside(o *transitions.Order, left workflow.State) string {
+// movedAside says that another program has moved the order, and what brings it in.
+func movedAside(o *transitions.Order, left workflow.State) string {
 	return fmt.Sprintf("another program has moved the order from %s to %s without a transition; `ratchet orders adopt %s` brings it in", left, o.State, o.ID.Arg())
 }
 
@@ -230,7 +230,7 @@ func MovedAside(o *transitions.Order, left workflow.State) string {
 func (c *Check) compareFacts(f transitions.Facts, o *transitions.Order) {
 	switch left, moved := o.MovedByOther(); {
 	case moved:
-		c.add(FindingMoved, f.TransitionID, "%s", MovedAside(o, left))
+		c.add(FindingMoved, f.TransitionID, "%s", movedAside(o, left))
 	case f.State != o.State:
 		c.add(FindingState, f.TransitionID, "the order is %s, its journal says %s", o.State, f.State)
 	}

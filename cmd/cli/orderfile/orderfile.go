@@ -38,7 +38,7 @@ type Format struct {
 	CSV bool
 	// Separator stands between the columns of CSV. Default: a comma.
 	Separator rune
-	// Columns are the names of columns by those of [Fields]. A field that is not named has the column of its own name.
+	// Columns are the names of columns by the names of fields. A field that is not named has the column of its own name.
 	Columns map[string]string
 	// States are the definition's states by the words of the file. A word that is not named is the state itself.
 	States map[string]workflow.State
@@ -198,8 +198,8 @@ func with[M ~map[string]string](m M, name, text string) M {
 	return m
 }
 
-// Fields returns the names of what a CSV may have, sorted.
-func Fields() []string {
+// fields returns the names of what a CSV may have, sorted.
+func fields() []string {
 	names := slices.Collect(maps.Keys(setters))
 	for name := range groups {
 		names = append(names, name+".NAME")
@@ -309,7 +309,7 @@ func (f Format) columns(header []string, comma rune) ([]column, error) {
 	byColumn := map[string]string{}
 	for field, name := range f.Columns {
 		if setter(field) == nil {
-			return nil, fmt.Errorf("%w: --column %s=%s: there is no such field: one of %s", ErrFile, field, name, strings.Join(Fields(), ", "))
+			return nil, fmt.Errorf("%w: --column %s=%s: there is no such field: one of %s", ErrFile, field, name, strings.Join(fields(), ", "))
 		}
 
 		if byColumn[name] != "" {
