@@ -267,6 +267,10 @@ func TestEachFieldOfAMappingIsUsed(t *testing.T) {
 	own, odd := live(t, newOrders(t)), shop.OddMapping()
 
 	for _, field := range odd.Fields() {
+		if field == "timers" {
+			continue // only orders with timed transitions have it: see TestTimersInEveryMapping
+		}
+
 		one := odd
 		one.Attributes = maps.Clone(odd.Attributes)
 		one.Attributes[field] = "other." + field

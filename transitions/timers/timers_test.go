@@ -83,7 +83,14 @@ func (d dated) Do(r *http.Request) (*http.Response, error) {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 
+	return newWorldIn(t, transitions.Mapping{})
+}
+
+func newWorldIn(t *testing.T, mapping transitions.Mapping) *world {
+	t.Helper()
+
 	w := &world{t: t, Shop: shop.Over(t, embeddedtest.Open(t).AWSConfig())}
+	w.Mapping = mapping
 	w.Tables(timers.TableInput(dueTable))
 	w.orders, w.timers = w.machine(0)
 
@@ -236,6 +243,26 @@ func TestTimeMovesAnOrderOnceAndNotEarly(t *testing.T) {
 	w.sweep(10*day, "end")
 	w.rows(0)
 	w.sweep(365 * day)
+}
+
+// The start of an event's own timer has the name that the mapping gives it.
+func TestTimersInEveryMapping(t *testing.T) {
+	for name, mapping := range shop.Mappings() {
+		w := newWorldIn(t, mapping)
+		w.place("o-1")
+		w.sweep(30*day+time.Minute, "renew")
+		w.sweep(29 * day)
+		w.sweep(day+time.Minute, "renew")
+
+		attribute := mapping.Attributes["timers"]
+		if attribute == "" {
+			attribute = mapping.Prefix + "timers"
+		}
+
+		if w.Item(t, "o-1")[attribute] == nil {
+			t.Errorf("%s: the order has no %s", name, attribute)
+		}
+	}
 }
 
 func TestOtherEventsDoNotStopATimerAndRestartRestartsIt(t *testing.T) {
