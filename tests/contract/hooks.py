@@ -10,7 +10,7 @@ import schemathesis
 RATCHETS = set(
     "orderId orderState transitionId previousState incarnation definitionVersion createdAt updatedAt enteredAt recent cause editCause items total "
     "contentVersion shippingAddress billingAddress notes customer reference metadata placedBy placeHash processedEvents parcels erasedAt lives "
-    "reqAt reqAfter".split()
+    "reqAt reqAfter timers".split()
 )
 
 
