@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
+	"ratchet/internal/ids"
 	"ratchet/operate/jobs"
 )
 
@@ -177,7 +180,8 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 // storedSubject returns the stored id of a subject.
 func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool) {
 	if kind == jobs.RedriveExecutions || kind == jobs.EraseOrders {
-		return string(c.tenant.orderID(id)), id != "" && len(id) <= 235
+		// An id with a colon would be another tenant's.
+		return string(c.tenant.orderID(id)), ids.Valid(id) && utf8.RuneCountInString(id) <= 235 && !strings.Contains(id, ":")
 	}
 
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(id)

@@ -44,6 +44,11 @@ func TestJobsAreCreatedAndChangedOverTheAPI(t *testing.T) {
 	ask(acme, "POST", "/v1/jobs", `{"kind":"orders-erase"}`, http.StatusUnprocessableEntity, "invalid_request")
 	ask(acme, "POST", "/v1/jobs", `{"kind":"deliveries-resend","ids":["!"]}`, http.StatusUnprocessableEntity, "invalid_request")
 
+	// The default tenant has no way to the orders of others.
+	for _, id := range []string{"acme:o-1", `a\u0000`, ""} {
+		ask(own, "POST", "/v1/jobs", `{"kind":"orders-erase","ids":["`+id+`"]}`, http.StatusUnprocessableEntity, "invalid_request")
+	}
+
 	// Another tenant's job is no job.
 	ask(other, "GET", "/v1/jobs/"+id, "", http.StatusNotFound, "job_not_found")
 	ask(other, "POST", "/v1/jobs/"+id+"/stop", "", http.StatusNotFound, "job_not_found")
