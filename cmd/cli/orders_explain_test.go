@@ -246,7 +246,7 @@ func TestVerify(t *testing.T) {
 	s.json = true
 
 	out, code = run(t, s, "verify")
-	if code != exitFailure || !strings.Contains(out, `"kind":"state"`) || !strings.Contains(out, `"mismatched":1`) {
+	if code != exitFailure || !strings.Contains(out, `"kind":"moved"`) || !strings.Contains(out, `"mismatched":1`) {
 		t.Errorf("a state that no transition made: exit status %d\n%s", code, out)
 	}
 }

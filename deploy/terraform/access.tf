@@ -374,11 +374,11 @@ locals {
     ]
     sandbox = [
       {
-        actions   = ["dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:DescribeTable", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@sandbox-charges"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
         resources = [["table", "@sandbox-shipments"]]
       },
     ]
@@ -548,40 +548,44 @@ locals {
         resources = [["table", "@*"]]
       },
       {
-        actions   = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Scan"]
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Scan"]
         resources = [["table", "@accounts"], ["table", "@transfers"]]
       },
       {
-        actions   = ["dynamodb:GetItem"]
+        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem"]
         resources = [["table", "@actions"], ["table", "@inventory"], ["table", "@refusals"]]
       },
       {
-        actions   = ["dynamodb:Scan"]
+        actions   = ["dynamodb:DescribeTable", "dynamodb:Scan"]
         resources = [["table", "@api-keys"]]
       },
       {
-        actions   = ["dynamodb:Query"]
-        resources = [["table", "@audit"], ["table", "@deliveries/index/queue"], ["table", "@order-events"]]
+        actions   = ["dynamodb:DescribeTable", "dynamodb:Query"]
+        resources = [["table", "@audit"], ["table", "@order-events"]]
       },
       {
-        actions   = ["dynamodb:GetItem", "dynamodb:Query"]
+        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"]
         resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@holds"], ["table", "@jobs"], ["table", "@leases"], ["table", "@processes"]]
       },
       {
-        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan"]
+        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan"]
         resources = [["table", "@deliveries"]]
       },
       {
-        actions   = ["dynamodb:GetItem", "dynamodb:Scan"]
-        resources = [["table", "@endpoints"], ["table", "@once"], ["table", "@parked-tasks"], ["table", "@payments"]]
-      },
-      {
-        actions   = ["dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan"]
-        resources = [["table", "@ledger"]]
+        actions   = ["dynamodb:Query"]
+        resources = [["table", "@deliveries/index/queue"]]
       },
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Scan"]
-        resources = [["table", "@orders"]]
+        resources = [["table", "@endpoints"], ["table", "@once"], ["table", "@orders"], ["table", "@parked-tasks"], ["table", "@payments"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeTable"]
+        resources = [["table", "@inventory-due"], ["table", "@order-lists"], ["table", "@order-requests"], ["table", "@orders-due"], ["table", "@payments-due"]]
+      },
+      {
+        actions   = ["dynamodb:BatchGetItem", "dynamodb:DescribeTable", "dynamodb:Query", "dynamodb:Scan"]
+        resources = [["table", "@ledger"]]
       },
       {
         actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]

@@ -85,7 +85,7 @@ func (w *world) must(err error) {
 
 // reads are the public calls that write nothing.
 var reads = []string{
-	"inventory.Stock.Levels", "ledger.Ledger.Holds", "transitions.Orders.Check", "transitions.Orders.Get", "transitions.Orders.History", "transitions.Orders.Journaled", "transitions.Orders.NewIncarnation", "transitions.Orders.Preview", "transitions.Orders.Rows", "transitions.Orders.RowsOf",
+	"inventory.Stock.Levels", "ledger.Ledger.Holds", "transitions.Orders.Check", "transitions.Orders.Get", "transitions.Orders.History", "transitions.Orders.Journaled", "transitions.Orders.NewIncarnation", "transitions.Orders.Preview", "transitions.Orders.PreviewImport", "transitions.Orders.Rows", "transitions.Orders.RowsOf",
 	"transitions.Orders.Scan", "transitions.Orders.TransitionsBy",
 	"once.Claims.Get", "once.Claims.Unsettled",
 	"actions.Actions.Get",
@@ -122,6 +122,40 @@ var calls = map[string]func(w *world, id string) cell{
 			})
 		})
 	},
+	"transitions.Orders.Import": func(w *world, id string) cell {
+		return w.placing(id, func(ctx context.Context, k kit) (transitions.Result, error) {
+			return k.orders.Import(ctx, transitions.Import{NewOrder: shop.Mugs(transitions.OrderID(id), 1), State: workflow.Shipped})
+		})
+	},
+	"transitions.Orders.Adopt": func(w *world, id string) cell {
+		w.placed(id)
+		// Another program moves the order.
+		_, err := w.db.UpdateItem(w.t.Context(), dynamo.NewUpdate(shop.OrdersTable, dynamo.Item{"orderId": dynamo.S(id)}).SetValue("orderState", dynamo.S("SHIPPED")).Input())
+		w.must(err)
+
+		seen, _, err := w.setup.orders.Get(w.t.Context(), transitions.OrderID(id))
+		w.must(err)
+
+		return cell{
+			call: func(ctx context.Context, k kit) (answer, error) {
+				return verdict(k.orders.Adopt(ctx, seen, transitions.Cause{}))
+			},
+			made: func() bool { return w.number(w.order(id), "transitionId") == 2 },
+		}
+	},
+	"transitions.Orders.ApplyTimer": func(w *world, id string) cell {
+		terms, err := workflow.OrderWith(workflow.Terms{ExpireUnpaid: time.Hour})
+		w.must(err)
+		order := w.placed(id).New
+		timed := w.Orders(func(c *transitions.Config) { c.Definition, c.DynamoDB = terms, w.DB })
+
+		return cell{
+			call: func(ctx context.Context, _ kit) (answer, error) {
+				return verdict(timed.ApplyTimer(ctx, order, timed.Timers(order)[0]))
+			},
+			made: func() bool { return w.number(w.order(id), "transitionId") == 2 },
+		}
+	},
 	"transitions.Orders.ShipParcel": func(w *world, id string) cell {
 		shop.Place(w.t, w.setup.orders, shop.Mugs(transitions.OrderID(id), 1))
 		_, err := w.setup.orders.Apply(w.t.Context(), transitions.Request{OrderID: transitions.OrderID(id), Event: workflow.Pay, TransitionID: 2})
@@ -142,6 +176,9 @@ var calls = map[string]func(w *world, id string) cell{
 	}),
 	"transitions.Orders.ChangeItem": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
 		return k.orders.ChangeItem(ctx, e, transitions.Item{SKU: "mug", Quantity: 3, Price: 1250})
+	}),
+	"transitions.Orders.SetOwn": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
+		return k.orders.SetOwn(ctx, e, transitions.OwnChange{Set: transitions.Attributes{"shelf": dynamo.S("B7")}})
 	}),
 	"transitions.Orders.RemoveItem": edit(func(ctx context.Context, k kit, e transitions.Edit) (transitions.Result, error) {
 		return k.orders.RemoveItem(ctx, e, "mug")

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -41,6 +42,7 @@ func start(t *testing.T) *system {
 	far := startReceiver(t)
 	env := ratchettest.Start(t, ratchettest.Config{Server: server.Config{
 		RequestsQueue: "requests",
+		ExpireUnpaid:  time.Hour,
 		AdminListen:   "127.0.0.1:0",
 		Tracing:       server.TracingConfig{Endpoint: far.url},
 	}})
