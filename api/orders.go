@@ -194,7 +194,10 @@ func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*o
 // order.
 func (s *service) createAndStart(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
 	if p := s.checkPace(); p != nil {
-		return nil, 0, p
+		// A repeat finds its order, and starts what a lost answer has left.
+		if _, exists, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(id)); err != nil || !exists {
+			return nil, 0, p
+		}
 	}
 
 	placed := transitions.NewOrder{ID: c.tenant.orderID(id), Items: c.tenant.items(n.Items)}

@@ -26,6 +26,9 @@ func TestOrdersWaitForTheReactions(t *testing.T) {
 	} {
 		unread = behind
 
+		// The order exists.
+		s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 		for _, a := range []answer{
 			s.ask("PUT", "/v1/orders/o-2", mugs),
 			s.ask("POST", "/v1/orders", mugs, "Idempotency-Key", "k"),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +50,9 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 	if len(wanting) == 1 {
 		one = wanting[0].ID
 	}
+
+	// What an ordered endpoint has taken may be sent again on request, by any process, and then comes first.
+	follows = follows && !slices.ContainsFunc(wanting, func(e Endpoint) bool { return e.Ordered })
 
 	var known []Delivery
 	if follows = follows && (before.endpoint == "" || before.endpoint == one); follows {

@@ -12,8 +12,8 @@ import (
 // the transition right before, and all of it was taken at its first attempt.
 //
 // The transitions have to follow each other: after a transition that another worker has handed over, the
-// deliveries are read again. Only what was taken counts: what an endpoint has missed may be sent again on
-// request, by any process, and then comes first.
+// deliveries are read again. Only what was taken counts. For an ordered endpoint they are always read: what is sent
+// again on request, by any process, comes before what follows it.
 type handed struct {
 	mu sync.Mutex
 	// Two generations: when the newer one is full, it replaces the older one. So the memory has a bound, and

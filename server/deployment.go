@@ -109,6 +109,7 @@ func (b *Backend) deployedSettings() (all []deploy.Setting) {
 		{Name: "orders-sort", Value: t.Sort},
 		{Name: "orders-prefix", Value: t.Prefix},
 		{Name: "orders-attributes", Value: strings.Join(t.Attributes, ",")},
+		{Name: "orders-keep", Value: strings.Join(t.Keep, ",")},
 	} {
 		if s.Value != "" {
 			all = append(all, s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"ratchet/internal/dynamo"
 	"ratchet/workflow"
@@ -104,7 +105,7 @@ func (p *adoption) decide(s *sight) decision {
 
 	t := Transition{ID: order.TransitionID + 1, Event: workflow.Imported, To: order.State, At: s.now, Cause: p.cause, call: p.call, assigned: true}
 
-	return p.orders.bringIn(order, t, nil)
+	return p.orders.bringIn(order, t, nil, time.Time{})
 }
 
 // nothing is the answer for an order that is where its newest transition has led.

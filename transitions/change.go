@@ -36,7 +36,8 @@ func (m Mapping) Removed(oldImage, newImage image) (*Order, bool, error) {
 	return o, err == nil, err
 }
 
-// Images reads the two images of a stream record as orders: nil for an image that is not there or not of an order.
+// Images reads the two images of a stream record as orders: nil for an image that is not there or not of an order, and
+// for an old image that cannot be read. The error is about the new image.
 func (m Mapping) Images(oldImage, newImage image) (before, after *Order, err error) {
 	read := func(item image) (*Order, error) {
 		img, ofOrder := m.image(item, "")
@@ -47,11 +48,16 @@ func (m Mapping) Images(oldImage, newImage image) (before, after *Order, err err
 		return decode(img)
 	}
 
-	if before, err = read(oldImage); err == nil {
-		after, err = read(newImage)
+	if after, err = read(newImage); err != nil {
+		return nil, nil, err
 	}
 
-	return before, after, err
+	// Another program may have repaired the order.
+	if before, err = read(oldImage); err != nil {
+		before = nil
+	}
+
+	return before, after, nil
 }
 
 // FromRecord reads the two images of a stream record. It reports false when the

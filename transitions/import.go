@@ -143,7 +143,7 @@ func (p *importing) decide(s *sight) decision {
 	t := Transition{ID: placeID, Event: workflow.Imported, To: p.order.State, At: s.now, Cause: p.order.Cause.fitted(), call: p.call}
 	placed := p.order.content()
 
-	return p.orders.bringIn(s.order, t, &placed)
+	return p.orders.bringIn(s.order, t, &placed, p.order.EnteredAt)
 }
 
 // judge finds the answer that the order that is here gives. The decision is empty if it has only a state.
@@ -225,8 +225,9 @@ func (o *Orders) placeImported(p *importing, s *sight) decision {
 }
 
 // bringIn plans the write that gives an order the transition t, without moving it: to the state in which it is. The
-// write is conditional on the order as it was read. placed is its digest of a repeated import, nil to have none.
-func (o *Orders) bringIn(order *Order, t Transition, placed *digest) decision {
+// write is conditional on the order as it was read. placed is its digest of a repeated import, nil to have none. entered
+// is when the order came to its state as far as the caller knows, zero if it does not.
+func (o *Orders) bringIn(order *Order, t Transition, placed *digest, entered time.Time) decision {
 	needed := []string{recentAttribute}
 	if o.keepsRequests() {
 		needed = append(needed, requestsAt, requestsAfter)
@@ -248,7 +249,18 @@ func (o *Orders) bringIn(order *Order, t Transition, placed *digest) decision {
 	ifUnchanged(u, order)
 	u.SetValue("transitionId", dynamo.N(int64(t.ID)))
 	o.setSlot(u, order, t)
-	o.setMoments(u, order, step)
+
+	// An order that has made no transition here is in its state since it came there. When another program has moved
+	// one that has, only the import is known.
+	switch {
+	case order.TransitionID != 0:
+		entered = t.At
+	case !order.enteredAt.IsZero():
+		entered = order.enteredAt
+	case entered.IsZero():
+		entered = t.At
+	}
+	o.setMoments(u, order, step, entered)
 
 	if placed != nil {
 		u.IfAbsent("placeHash").SetValue("placeHash", placed.value())
@@ -261,6 +273,10 @@ func (o *Orders) bringIn(order *Order, t Transition, placed *digest) decision {
 
 	w.after = order.after(step, o.def.Version())
 	w.after.PreviousState = order.PreviousState
+	if !step.foreign.entered {
+		w.after.enteredAt = entered
+	}
+
 	made := &w.after.ring[t.ID%ringSize]
 	made.From = t.From
 
@@ -301,7 +317,7 @@ func (o *Orders) setSlot(u *dynamo.Update, order *Order, t Transition) {
 }
 
 // setMoments sets the attributes that every transition sets, but for those that are another program's.
-func (o *Orders) setMoments(u *dynamo.Update, order *Order, w *step) {
+func (o *Orders) setMoments(u *dynamo.Update, order *Order, w *step, entered time.Time) {
 	t, others := w.transition, w.foreign
 	set := func(foreign bool, name string, value types.AttributeValue) {
 		if !foreign {
@@ -310,7 +326,7 @@ func (o *Orders) setMoments(u *dynamo.Update, order *Order, w *step) {
 	}
 	set(others.version, versionAttribute, dynamo.N(int64(o.def.Version())))
 	set(others.updated, updatedAtAttribute, dynamo.Millis(t.At))
-	set(others.entered, enteredAtAttribute, dynamo.Millis(t.At))
+	set(others.entered, enteredAtAttribute, dynamo.Millis(entered))
 	set(others.previous || t.From == "", previousStateAttribute, dynamo.S(string(t.From)))
 
 	switch {

@@ -137,6 +137,23 @@ func TestAnImportOfAnItemKeepsIt(t *testing.T) {
 	})
 }
 
+// TestAnImportOfAnItemKeepsWhenItCameToItsState, as the item says it, else the import: the timers of the state go on.
+func TestAnImportOfAnItemKeepsWhenItCameToItsState(t *testing.T) {
+	inEveryMapping(t, func(t *testing.T, newOrders maker) {
+		s := newOrders(t)
+		s.others(t, "o-1", workflow.Shipped)
+
+		order := imported("o-1", workflow.Shipped)
+		order.EnteredAt = time.Now().Add(-90 * 24 * time.Hour).Truncate(time.Millisecond)
+		s.wantImport(t, order, transitions.Applied, "")
+
+		read, _, err := s.Get(t.Context(), "o-1")
+		if err != nil || !read.EnteredAt().Equal(order.EnteredAt) {
+			t.Errorf("it has entered its state at %s, want %s: %v", read.EnteredAt(), order.EnteredAt, err)
+		}
+	})
+}
+
 // TestOneOfManyImportsIsApplied: the others are Replayed.
 func TestOneOfManyImportsIsApplied(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {

@@ -69,7 +69,9 @@ func (o *Orders) Timers(order *Order) []Timer {
 		if name := t.After.Attribute; name != "" {
 			value, isExact := asOperand(valueAt(data, name))
 			timer.exact = timer.exact && isExact
-			timer.pin = []workflow.Guard{{Name: "time", Attribute: name, Op: "=", Value: value}}
+			if isExact {
+				timer.pin = []workflow.Guard{{Name: "time", Attribute: name, Op: "=", Value: value}}
+			}
 		}
 
 		// The guards of a timed transition need no values of a request, so they cannot fail.
@@ -151,6 +153,8 @@ func (o *Orders) sameTimer(order *Order, seen *Timer) (Timer, bool) {
 // pinTo makes the step conditional on what the timer depends on: that the order has not entered its state again,
 // that the timer was not restarted, and that the attribute with the time is as it was read.
 func (t Timer) pinTo(s *step, order *Order) {
+	s.move.Guards = slices.Concat(s.move.Guards, t.pin)
+
 	if !t.exact {
 		s.request.IfMatch = &order.TransitionID
 		if order.Readable(contentVersionAttribute) == nil {
@@ -161,7 +165,6 @@ func (t Timer) pinTo(s *step, order *Order) {
 	}
 
 	s.entered = order.enteredAt
-	s.move.Guards = slices.Concat(s.move.Guards, t.pin)
 }
 
 // restarts sets what a transition that keeps the state does to the timers of the state.

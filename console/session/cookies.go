@@ -3,6 +3,7 @@ package session
 import (
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,7 +81,9 @@ func Local(path string) string {
 	}
 
 	below, query, _ := strings.Cut(path, "?")
-	if !strings.HasPrefix(path, console) || strings.Contains(below, "//") || strings.Contains(below, "/..") || strings.Contains(below, "%") && strings.Contains(strings.ToLower(below), "%2e%2e") ||
+	// Browsers read %2e as a dot.
+	segments := strings.Split(strings.ReplaceAll(strings.ToLower(below), "%2e", "."), "/")
+	if !strings.HasPrefix(path, console) || strings.Contains(below, "//") || slices.Contains(segments, "..") || slices.Contains(segments, ".") ||
 		strings.Contains(query, "#") || strings.HasPrefix(below, console+"login") || strings.HasPrefix(below, console+"logout") || strings.HasPrefix(below, console+"live/") {
 		return console
 	}

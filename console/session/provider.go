@@ -14,6 +14,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"ratchet/api/auth"
+	"ratchet/internal/clientnet"
 )
 
 const (
@@ -121,7 +122,9 @@ func (l *Login) Finish(w http.ResponseWriter, r *http.Request) (back string, err
 
 	b, err := l.takeBegun(r)
 	if err != nil {
-		return "", l.refused(r, err)
+		// Any page can lead a browser here, and it is no try at a secret: it does not count.
+		l.cfg.Log.WarnContext(r.Context(), "a login to the console is refused", "from", clientnet.Of(r.RemoteAddr), "reason", err)
+		return "", fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 
 	s, err := l.cfg.Provider.exchange(r.Context(), b, r.URL.Query().Get("code"), l.origin(r))

@@ -293,7 +293,7 @@ func TestTheWayBackIsLocal(t *testing.T) {
 	}
 
 	for _, bad := range []string{
-		"", "/", "//evil.test", "/\\evil.test", "https://evil.test/console/", "/console//evil.test", "/console/\\evil.test", "/console/../v1", "/console/%2e%2e/v1", "/console/\t/evil.test",
+		"", "/", "//evil.test", "/\\evil.test", "https://evil.test/console/", "/console//evil.test", "/console/\\evil.test", "/console/../v1", "/console/%2e%2e/v1", "/console/.%2e/v1", "/console/%2E./v1", "/console/./login", "/console/\t/evil.test",
 		"/v1/orders", "/consoleX", "console/", "javascript:alert(1)", "/console/x\r\nSet-Cookie: a=b", "/console/logout", "/console/login", "/console/live/orders", " /console/", "/console/x\x00",
 	} {
 		if got := session.Local(bad); got != "/console/" {

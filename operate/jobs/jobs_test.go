@@ -74,6 +74,7 @@ type jobsDB interface {
 type auditDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
@@ -501,6 +502,31 @@ func TestALongActKeepsItsLease(t *testing.T) {
 }
 
 // TestAJobWhoseRowsHaveExpiredFails: it would end as done with less than it has selected.
+func TestAJobWhoseIDsHaveExpiredFails(t *testing.T) {
+	o := newOffice(t)
+
+	store, err := jobs.NewStore(jobs.Config{DynamoDB: o.db, Table: "jobs", Rows: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	j, err := store.Create(t.Context(), jobs.New{Kind: jobs.RedriveExecutions, IDs: []string{"a"}, By: "cli:ann", Reason: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for time.Since(j.CreatedAt) < 2*time.Second {
+		select {
+		case <-t.Context().Done():
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+
+	defer o.run(o.works("one", work{nil, func(context.Context, string) (string, error) { return "done", nil }}, func(c *jobs.RunnerConfig) { c.Store = store }))()
+	o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Failed && j.Problem == "rows_expired" })
+}
+
 func TestAJobWhoseRowsHaveExpiredFails(t *testing.T) {
 	o := newOffice(t)
 	acted := make(chan struct{}, 2)

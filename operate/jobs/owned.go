@@ -161,7 +161,7 @@ func (o *owned) selectAll(ctx, lease context.Context) error {
 	}
 
 	var end *endError
-	if err != nil && !errors.Is(err, errLost) && !errors.Is(err, errWanted) && !errors.As(err, &end) && ctx.Err() == nil && !dynamo.Retryable(err) {
+	if err != nil && !errors.Is(err, errLost) && !errors.Is(err, errWanted) && !errors.As(err, &end) && ctx.Err() == nil && !dynamo.Retryable(err) && !passing(err) {
 		o.log.ErrorContext(ctx, "the subjects of a job cannot be selected", "error", err)
 		return &endError{Paused, selectionFail}
 	}
@@ -179,7 +179,11 @@ func (o *owned) selection(ctx context.Context, add func(Subject) error) error {
 		return o.work.Select(ctx, o.job, add)
 	}
 
-	return o.s.ids(ctx, o.job.ID, func(id string) error {
+	found := 0
+
+	err := o.s.ids(ctx, o.job.ID, func(id string) error {
+		found++
+
 		subject, err := o.work.Look(ctx, o.job, id)
 		if err != nil {
 			return err
@@ -187,6 +191,11 @@ func (o *owned) selection(ctx context.Context, add func(Subject) error) error {
 
 		return add(subject)
 	})
+	if err == nil && found != o.job.IDs {
+		return &endError{Failed, rowsExpired}
+	}
+
+	return err
 }
 
 // progressed is the update that stores the progress of the job.

@@ -140,7 +140,11 @@ func (r *Runner) RunOne(ctx context.Context, tenant, id string) (Job, error) {
 
 		if r.free(j) {
 			r.take(ctx, j)
-			continue
+
+			// A job that was given back after an error is not taken again at once.
+			if j, err = r.cfg.Store.Get(context.WithoutCancel(ctx), tenant, id); err != nil || j.State.Ended() || j.State == Paused {
+				continue
+			}
 		}
 		worker.Wait(ctx, time.Second)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 )
 
 // dynamoDB has the methods of a *dynamodb.Client that this package calls.
@@ -21,6 +22,7 @@ type dynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
@@ -135,7 +137,7 @@ func (s *Store) Create(ctx context.Context, n New) (Job, error) {
 		other := dynamo.Text(canceled.CancellationReasons[0].Item, jobName)
 		// The SDK may have repeated this transaction after its answer was lost.
 		if other != id {
-			return Job{}, &OpenError{n.Kind, other}
+			return Job{}, s.stillOpen(ctx, n, other)
 		}
 
 		err = nil
@@ -146,6 +148,26 @@ func (s *Store) Create(ctx context.Context, n New) (Job, error) {
 	}
 
 	return decode(item)
+}
+
+// stillOpen returns an OpenError, unless the open job has expired: its marker, which has no expiry, is removed then, so
+// that the next call creates a job.
+func (s *Store) stillOpen(ctx context.Context, n New, other string) error {
+	if _, err := s.Get(ctx, n.Tenant, other); !errors.Is(err, ErrNotFound) {
+		return &OpenError{n.Kind, other}
+	}
+
+	_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &s.cfg.Table, Key: s.key(openJobs, openPlace(n.Tenant, n.Kind)),
+		ConditionExpression:       aws.String("#job = :job"),
+		ExpressionAttributeNames:  map[string]string{"#job": jobName},
+		ExpressionAttributeValues: dynamo.Item{":job": dynamo.S(other)},
+	})
+	if _, changed := dynamo.FailedCondition(err); err != nil && !changed {
+		return fmt.Errorf("jobs: remove the mark of an expired job: %w", err)
+	}
+
+	return &OpenError{n.Kind, other}
 }
 
 const conditionFailed = "ConditionalCheckFailed"
@@ -412,7 +434,14 @@ func (s *Store) settle(ctx context.Context, j Job, to State, update *dynamo.Upda
 
 // write sends a transaction whose first part has the condition of the epoch.
 func (s *Store) write(ctx context.Context, parts ...types.TransactWriteItem) error {
-	_, err := s.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: parts})
+	err := worker.Retry(ctx, actBackoff, actTries, func() error {
+		_, err := s.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: parts})
+		if err != nil && !passing(err) {
+			return worker.Permanent(err)
+		}
+
+		return err
+	})
 
 	var canceled *types.TransactionCanceledException
 	if errors.As(err, &canceled) && len(canceled.CancellationReasons) > 0 && aws.ToString(canceled.CancellationReasons[0].Code) == conditionFailed {
@@ -420,4 +449,26 @@ func (s *Store) write(ctx context.Context, parts ...types.TransactWriteItem) err
 	}
 
 	return err
+}
+
+// passing reports whether a transaction was canceled, and so has written nothing, only because of load or of other
+// transactions. The SDK does not send such a transaction again.
+func passing(err error) bool {
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) {
+		return false
+	}
+
+	found := false
+	for _, reason := range canceled.CancellationReasons {
+		switch aws.ToString(reason.Code) {
+		case "", "None":
+		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
+			found = true
+		default:
+			return false
+		}
+	}
+
+	return found
 }

@@ -205,6 +205,7 @@ func (r *Reader) readPage(ctx context.Context) (records int, err error) {
 	r.noteCaughtUp(p)
 
 	if r.iterator == "" {
+		r.unread.Store(false)
 		return records, ErrShardEnd
 	}
 

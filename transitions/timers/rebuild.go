@@ -214,11 +214,15 @@ func (t *Timers) begin(ctx context.Context) (began time.Time, done map[int]bool,
 	return dynamo.Time(out.Item, begunAt), done, nil
 }
 
-// noteDone notes that a part was read to its end.
+// noteDone notes that a part was read to its end, unless a rebuild for another definition has begun since, to which
+// the part says nothing.
 func (t *Timers) noteDone(ctx context.Context, part int) error {
-	update := dynamo.NewUpdate(t.cfg.Table, rebuiltKey).
+	update := dynamo.NewUpdate(t.cfg.Table, rebuiltKey).IfEquals(begunFor, dynamo.S(t.fingerprint())).
 		Bind(":part", &types.AttributeValueMemberNS{Value: []string{strconv.Itoa(part)}}).Add("#" + doneParts + " :part")
 	_, err := t.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if _, other := dynamo.FailedCondition(err); other {
+		return nil
+	}
 
 	return err
 }

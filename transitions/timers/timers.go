@@ -107,7 +107,8 @@ func (t *Timers) row(order *transitions.Order) (due.Row, bool) {
 	}
 
 	return due.Row{
-		Kind: kind, At: all[0].At, Subject: string(order.ID),
+		// The life is a part of the key: a late delete of a former life leaves the row of this one.
+		Kind: kind, At: all[0].At, Subject: string(order.ID), Detail: string(order.Incarnation),
 		Revision: fmt.Sprintf("%d%012d", order.TransitionID, order.ContentVersion),
 	}, true
 }
@@ -122,7 +123,7 @@ func (t *Timers) Record(ctx context.Context, oldImage, newImage map[string]types
 
 	was, had := t.row(before)
 	is, has := t.row(after)
-	same := had && has && was.At.Equal(is.At)
+	same := had && has && was.At.Equal(is.At) && was.Detail == is.Detail
 
 	// A moment that has passed waits for a guard, and what has changed may be what it waits for.
 	if has && (!same || !is.At.After(t.clock.Now())) {

@@ -120,6 +120,9 @@ func (f Format) parseJSON(text []byte) (transitions.Import, error) {
 	var order transitions.Import
 
 	switch {
+	// The decoder would replace these bytes, and two ids could become one.
+	case !utf8.Valid(text):
+		return order, errors.New("not UTF-8")
 	case text[0] == '[':
 		return order, errors.New("a JSON array: write one object a line (jq -c '.[]' does it)")
 	case text[0] != '{':
@@ -262,13 +265,34 @@ type column struct {
 	set   func(*transitions.Import, string) error
 }
 
+// maxRecord is more than the longest record of a CSV file, with what its reader has read ahead.
+const maxRecord = 2 * maxLine
+
+// bounded reads at most left bytes: a quote that is not closed would otherwise take the whole file into memory.
+type bounded struct {
+	in   io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("%w: a record has more than %d bytes; perhaps a quote is not closed", ErrFile, maxRecord)
+	}
+
+	n, err := b.in.Read(p[:min(len(p), b.left)])
+	b.left -= n
+
+	return n, err
+}
+
 func (f Format) readCSV(in *bufio.Reader, fn func(Line) error) error {
 	comma := f.Separator
 	if comma == 0 {
 		comma = ','
 	}
 
-	r := csv.NewReader(in)
+	src := &bounded{in: in, left: maxRecord}
+	r := csv.NewReader(src)
 	r.Comma, r.ReuseRecord = comma, true
 
 	header, err := r.Read()
@@ -282,6 +306,8 @@ func (f Format) readCSV(in *bufio.Reader, fn func(Line) error) error {
 	}
 
 	for {
+		src.left = maxRecord
+
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			return nil

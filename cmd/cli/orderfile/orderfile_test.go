@@ -84,6 +84,19 @@ func TestAFileThatCannotBeReadSaysWhy(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeKeptIsRefused: other encodings, and a quote that takes the rest of the file.
+func TestWhatCannotBeKeptIsRefused(t *testing.T) {
+	lines, err := read(t, orderfile.Format{}, "{\"orderId\":\"a\xff\",\"state\":\"S\"}\n")
+	if err != nil || len(lines) != 1 || !strings.Contains(lines[0], "not UTF-8") {
+		t.Errorf("%q, %v", lines, err)
+	}
+
+	err = orderfile.Read(strings.NewReader("orderId,state\na,\"S\n"+strings.Repeat("b,S\n", 2<<20)), orderfile.Format{CSV: true}, func(orderfile.Line) error { return nil })
+	if !errors.Is(err, orderfile.ErrFile) || !strings.Contains(err.Error(), "a quote is not closed") {
+		t.Error(err)
+	}
+}
+
 // TestAColumnFillsItsField: every field of a CSV is read.
 func TestAColumnFillsItsField(t *testing.T) {
 	file := "orderId,state,amount,currency,items,customer,reference,createdAt,enteredAt,shippingAddress.city,billingAddress.city,metadata.channel\n" +
