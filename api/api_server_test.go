@@ -250,6 +250,7 @@ func (s *apiServer) askIn(ctx context.Context, method, path, body string, header
 	}
 
 	r.Header.Set(api.ReasonHeader, "test")
+
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -31,6 +31,7 @@ func (s *apiServer) as(by api.Identity, method, path, body string, headers ...st
 	}
 
 	r.Header.Set(api.ReasonHeader, "test")
+
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

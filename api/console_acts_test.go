@@ -277,6 +277,7 @@ func TestEachActOfTheConsole(t *testing.T) {
 			}
 
 			admin := whose(auth.DefaultTenant, auth.Admin)
+
 			page := p.send(admin, "GET", path+"?"+query.Encode(), nil)
 			if page.StatusCode != http.StatusOK || !strings.Contains(page.text, `name="reason"`) || !strings.Contains(page.text, "curl -X") || !strings.Contains(page.text, "ratchet ") {
 				t.Fatalf("the form: %d %s", page.StatusCode, page.text)
@@ -297,6 +298,7 @@ func TestEachActOfTheConsole(t *testing.T) {
 
 			if confirm := form.Get("confirm"); confirm != "" {
 				form.Set("confirm", "yes")
+
 				if a := p.send(admin, "POST", path, form); a.StatusCode != http.StatusUnprocessableEntity {
 					t.Errorf("not confirmed: %d", a.StatusCode)
 				}

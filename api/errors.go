@@ -187,7 +187,7 @@ func (d domainError) problem(err error, members map[string]bool) *problem {
 		}
 
 		if f := ownFault(nil); errors.As(err, &f) && members["own"] {
-			p.withOwn(f)
+			p = p.withOwn(f)
 		}
 	}
 

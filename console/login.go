@@ -50,7 +50,7 @@ func (h *handler) loginWithKey(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	http.Redirect(w, r, session.Local(back), http.StatusSeeOther)
+	http.Redirect(w, r, session.Local(back), http.StatusSeeOther) //nolint:gosec // G710: Local leads to the console only
 }
 
 func (h *handler) loginAtProvider(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func (h *handler) loginAtProvider(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	http.Redirect(w, r, address, http.StatusSeeOther)
+	http.Redirect(w, r, address, http.StatusSeeOther) //nolint:gosec // G710: the address of the configured provider
 }
 
 func (h *handler) loginFinished(w http.ResponseWriter, r *http.Request) {

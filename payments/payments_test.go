@@ -326,6 +326,7 @@ func TestUnresolvedStepKeepsItsHoldAndIsRecovered(t *testing.T) {
 
 	s.bank.down = false
 	s.now.Add((15 * time.Second).Milliseconds()) // the steps were postponed
+
 	var finished atomic.Int32
 	var group sync.WaitGroup
 	for range 4 { // several sweeps at once

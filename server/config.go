@@ -257,6 +257,7 @@ func (c Config) Validate() error {
 
 	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)
 	require(c.CallsPerSecond >= 0 && c.CallsPerSecond <= 10_000, "calls-per-second %d: 1 to 10000", c.CallsPerSecond)
+
 	for _, term := range []struct {
 		setting string
 		delay   time.Duration

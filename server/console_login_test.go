@@ -83,7 +83,7 @@ func login(t *testing.T, address string, b *server.Backend, tenant auth.Tenant, 
 
 	w := &browser{t: t, url: address, cookies: map[string]string{}}
 
-	answer, body := w.send(http.MethodPost, console.Path+"/login", url.Values{"key": {string(token)}, "return": {"/console/orders"}})
+	answer, body := w.send(http.MethodPost, console.Path+"/login", url.Values{"key": {string(token)}, "return": {"/console/orders"}}) //nolint:bodyclose // the browser of the test has read and closed it
 	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/console/orders" {
 		t.Fatalf("login: %d to %q\n%.500s", answer.StatusCode, answer.Header.Get("Location"), body)
 	}
@@ -148,7 +148,7 @@ func TestEveryDoorOfTheLogin(t *testing.T) {
 			if who == "another tenant" {
 				seen = http.StatusNotFound
 			}
-			answer, body := visitor.send(http.MethodGet, console.Path+"/orders/o-1", nil)
+			answer, body := visitor.send(http.MethodGet, console.Path+"/orders/o-1", nil) //nolint:bodyclose // the browser of the test has read and closed it
 			want("a page", door.reads, seen, answer)
 
 			if strings.Contains(body, "ON_HOLD") != (answer.StatusCode == http.StatusOK) {
@@ -160,35 +160,35 @@ func TestEveryDoorOfTheLogin(t *testing.T) {
 			if stranger {
 				seen = http.StatusSeeOther
 			}
-			answer, _ = visitor.send(http.MethodGet, console.Path+"/audit", nil)
+			answer, _ = visitor.send(http.MethodGet, console.Path+"/audit", nil) //nolint:bodyclose // the browser of the test has read and closed it
 			want("the audit", door.reads, seen, answer)
 
 			// A stream of a stranger.
 			if stranger {
-				answer, _ = visitor.send(http.MethodGet, console.Path+"/live/orders/o-1", nil)
+				answer, _ = visitor.send(http.MethodGet, console.Path+"/live/orders/o-1", nil) //nolint:bodyclose // the browser of the test has read and closed it
 				want("a stream", door.reads, http.StatusUnauthorized, answer)
 			}
 
 			// Writes.
-			answer, _ = visitor.send(http.MethodPost, console.Path+"/login", url.Values{"key": {"rk_nonsense"}})
+			answer, _ = visitor.send(http.MethodPost, console.Path+"/login", url.Values{"key": {"rk_nonsense"}}) //nolint:bodyclose // the browser of the test has read and closed it
 			if answer.StatusCode == http.StatusTooManyRequests {
 				answer.StatusCode = http.StatusUnauthorized // it was looked at, which is what counts here
 			}
 			want("a login", door.writes, http.StatusUnauthorized, answer)
 
-			answer, _ = visitor.send(http.MethodPost, console.Path+"/logout", nil)
+			answer, _ = visitor.send(http.MethodPost, console.Path+"/logout", nil) //nolint:bodyclose // the browser of the test has read and closed it
 			want("a logout", door.writes, http.StatusSeeOther, answer)
 
 			// The API takes no session, whatever the door says.
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
-				answer, _ = visitor.send(method, "/v1/orders", nil)
+				answer, _ = visitor.send(method, "/v1/orders", nil) //nolint:bodyclose // the browser of the test has read and closed it
 				if answer.StatusCode < 400 || len(answer.Cookies()) > 0 {
 					t.Errorf("%s: %s /v1/orders: %d", about, method, answer.StatusCode)
 				}
 			}
 
 			// The provider's way back is open for other origins, and refuses who has begun nothing.
-			answer, _ = visitor.send(http.MethodGet, console.Path+"/login/callback?code=x&state=y", nil)
+			answer, _ = visitor.send(http.MethodGet, console.Path+"/login/callback?code=x&state=y", nil) //nolint:bodyclose // the browser of the test has read and closed it
 			if answer.StatusCode < 400 || hasSession(answer) {
 				t.Errorf("%s: the callback: %d, %v", about, answer.StatusCode, answer.Cookies())
 			}
@@ -214,19 +214,19 @@ func TestASessionIsOfItsTenantAndItsInstallation(t *testing.T) {
 	other, c := consoleServer(t, false)
 
 	acme, _ := login(t, address, b, "acme", auth.Admin)
-	if answer, body := acme.send(http.MethodGet, console.Path+"/orders", nil); answer.StatusCode != http.StatusOK || strings.Contains(body, "o-1<") || !strings.Contains(body, "acme · read") {
+	if answer, body := acme.send(http.MethodGet, console.Path+"/orders", nil); answer.StatusCode != http.StatusOK || strings.Contains(body, "o-1<") || !strings.Contains(body, "acme · read") { //nolint:bodyclose // the browser of the test has read and closed it
 		t.Errorf("another tenant: %d\n%.2000s", answer.StatusCode, body)
 	}
 
 	stranger, _ := login(t, other, c, auth.DefaultTenant, auth.Admin)
 	stranger.url = address
 
-	if answer, _ := stranger.send(http.MethodGet, console.Path+"/orders", nil); answer.StatusCode != http.StatusSeeOther {
+	if answer, _ := stranger.send(http.MethodGet, console.Path+"/orders", nil); answer.StatusCode != http.StatusSeeOther { //nolint:bodyclose // the browser of the test has read and closed it
 		t.Errorf("a session of another installation: %d", answer.StatusCode)
 	}
 
 	// After a logout the browser has no cookie.
-	answer, _ := acme.send(http.MethodPost, console.Path+"/logout", nil)
+	answer, _ := acme.send(http.MethodPost, console.Path+"/logout", nil) //nolint:bodyclose // the browser of the test has read and closed it
 	if answer.StatusCode != http.StatusSeeOther || len(answer.Cookies()) != 1 || answer.Cookies()[0].MaxAge >= 0 {
 		t.Errorf("logout: %d, %v", answer.StatusCode, answer.Cookies())
 	}
@@ -281,7 +281,7 @@ func TestARevokedKeyEndsThePagesThatFollow(t *testing.T) {
 		t.Logf("it ended after %s", took)
 	}
 
-	if page, _ := visitor.send(http.MethodGet, console.Path+"/orders/o-1", nil); page.StatusCode != http.StatusSeeOther || !strings.HasPrefix(page.Header.Get("Location"), "/console/login?return=%2Fconsole%2Forders%2Fo-1") {
+	if page, _ := visitor.send(http.MethodGet, console.Path+"/orders/o-1", nil); page.StatusCode != http.StatusSeeOther || !strings.HasPrefix(page.Header.Get("Location"), "/console/login?return=%2Fconsole%2Forders%2Fo-1") { //nolint:bodyclose // the browser of the test has read and closed it
 		t.Errorf("a page afterwards: %d to %s", page.StatusCode, page.Header.Get("Location"))
 	}
 }

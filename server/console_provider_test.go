@@ -117,21 +117,21 @@ func TestALoginAtTheIssuerOfTheSettings(t *testing.T) {
 		return to
 	}
 
-	answer, _ := w.send(http.MethodGet, console.Path+"/orders?state=ON_HOLD", nil)
+	answer, _ := w.send(http.MethodGet, console.Path+"/orders?state=ON_HOLD", nil) //nolint:bodyclose // the browser of the test has read and closed it
 	login := follow("a page", answer, http.StatusSeeOther)
 
-	answer, body := w.send(http.MethodGet, login.RequestURI(), nil)
+	answer, body := w.send(http.MethodGet, login.RequestURI(), nil) //nolint:bodyclose // the browser of the test has read and closed it
 	follow("the login", answer, http.StatusOK)
 
 	if !strings.Contains(body, "Log in with your organization") {
 		t.Fatalf("the login has no way to the provider: %s", body)
 	}
 
-	answer, _ = w.send(http.MethodGet, console.Path+"/login/provider?"+login.RawQuery, nil)
+	answer, _ = w.send(http.MethodGet, console.Path+"/login/provider?"+login.RawQuery, nil) //nolint:bodyclose // the browser of the test has read and closed it
 	at := follow("to the provider", answer, http.StatusSeeOther)
 
 	atProvider := &browser{t: t, url: provider.URL, cookies: map[string]string{}}
-	answer, _ = atProvider.send(http.MethodGet, at.RequestURI(), nil)
+	answer, _ = atProvider.send(http.MethodGet, at.RequestURI(), nil) //nolint:bodyclose // the browser of the test has read and closed it
 	back := follow("at the provider", answer, http.StatusSeeOther)
 
 	if back.Host != listener.Addr().String() {
@@ -139,7 +139,7 @@ func TestALoginAtTheIssuerOfTheSettings(t *testing.T) {
 	}
 
 	w.header = map[string]string{"Sec-Fetch-Site": "cross-site"}
-	answer, body = w.send(http.MethodGet, back.RequestURI(), nil)
+	answer, body = w.send(http.MethodGet, back.RequestURI(), nil) //nolint:bodyclose // the browser of the test has read and closed it
 	follow("back", answer, http.StatusOK)
 
 	if !strings.Contains(body, `http-equiv="refresh" content="0;url=/console/orders?state=ON_HOLD"`) {
@@ -147,7 +147,7 @@ func TestALoginAtTheIssuerOfTheSettings(t *testing.T) {
 	}
 
 	w.header = nil
-	answer, body = w.send(http.MethodGet, console.Path+"/orders?state=ON_HOLD", nil)
+	answer, body = w.send(http.MethodGet, console.Path+"/orders?state=ON_HOLD", nil) //nolint:bodyclose // the browser of the test has read and closed it
 	follow("the page", answer, http.StatusOK)
 
 	if !strings.Contains(body, "default · act · oidc:ann") {
@@ -156,7 +156,7 @@ func TestALoginAtTheIssuerOfTheSettings(t *testing.T) {
 
 	// The same answer of the provider again, in a browser that still has the cookie.
 	w.header = map[string]string{"Sec-Fetch-Site": "cross-site"}
-	if answer, _ = w.send(http.MethodGet, back.RequestURI(), nil); answer.StatusCode != http.StatusUnauthorized || hasSession(answer) {
+	if answer, _ = w.send(http.MethodGet, back.RequestURI(), nil); answer.StatusCode != http.StatusUnauthorized || hasSession(answer) { //nolint:bodyclose // the browser of the test has read and closed it
 		t.Errorf("again: %d", answer.StatusCode)
 	}
 }

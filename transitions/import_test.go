@@ -162,6 +162,7 @@ func TestOneOfManyImportsIsApplied(t *testing.T) {
 			if there {
 				s.others(t, "o-1", workflow.Shipped)
 			}
+
 			var applied, replayed atomic.Int64
 			var group sync.WaitGroup
 			for range 8 {

@@ -90,6 +90,7 @@ func (p *move) write(s *sight, to workflow.Group, parcel *parcelUpdate) decision
 	}
 
 	p.orders.restarts(&t, s.order)
+
 	if p.request.timer != nil {
 		p.request.timer.pinTo(&t, s.order)
 	}

@@ -89,6 +89,7 @@ func TestOwnAttributesAreWrittenWithTheTransition(t *testing.T) {
 		}
 
 		s.Wire.Reset()
+
 		result = s.want(t, pay, transitions.Applied)
 		if n := s.Wire.Count(moves...); n != 1 {
 			t.Errorf("%d writes: %v", n, s.Wire.Calls())
@@ -181,6 +182,7 @@ func TestAnEditChangesOwnAttributes(t *testing.T) {
 
 		first := transitions.OwnChange{Set: everyKind(), If: transitions.OwnGuards{Missing: []string{"WHERE"}}}
 		s.Wire.Reset()
+
 		result := edited(t, transitions.Applied)(s.SetOwn(t.Context(), edit("o-1", "e-1"), first))
 		if n := len(s.Wire.Calls()); n != 1 {
 			t.Errorf("%d requests: %v", n, s.Wire.Calls())
@@ -192,6 +194,7 @@ func TestAnEditChangesOwnAttributes(t *testing.T) {
 		edited(t, transitions.Conflict)(s.SetOwn(t.Context(), edit("o-1", "e-1"), first))
 
 		late := transitions.OwnChange{Remove: []string{"WHERE"}, If: transitions.OwnGuards{Exists: []string{"nothing"}}}
+
 		refused := edited(t, transitions.WrongState)(s.SetOwn(t.Context(), edit("o-1", "e-2"), late))
 		if want := `own attribute "nothing" is missing, and the request needs it`; refused.Reason != want {
 			t.Errorf("%q, want %q", refused.Reason, want)
@@ -219,6 +222,7 @@ func TestOwnAttributesArePartOfThePlacing(t *testing.T) {
 	}
 
 	s.want(t, transitions.Request{OrderID: "o-1", Event: workflow.Pay, TransitionID: 2, Own: transitions.OwnChange{Remove: []string{"a"}}}, transitions.Applied)
+
 	order.Own = transitions.Attributes{"a": num(1)}
 	if r, err := s.Create(t.Context(), order); err != nil || r.Verdict != transitions.Replayed {
 		t.Errorf("after the attribute is gone: %s, %v", r.Verdict, err)
@@ -231,6 +235,7 @@ func TestOwnAttributesHaveRules(t *testing.T) {
 	for range 16 {
 		deep = dynamo.M(dynamo.Item{"a": deep})
 	}
+
 	many := make([]string, 21)
 	for i := range many {
 		many[i] = fmt.Sprint("a", i)
@@ -265,6 +270,7 @@ func TestOwnAttributesHaveRules(t *testing.T) {
 
 		r := given("o-1", workflow.Pay, 2)
 		r.Own = change
+
 		_, err := s.Apply(t.Context(), r)
 		if !errors.Is(err, transitions.ErrInvalidRequest) || !strings.HasSuffix(err.Error(), "invalid request: "+want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v\nwant %s", err, want)
@@ -392,6 +398,7 @@ func TestTheJournalHasOwnAttributesWhereAskedFor(t *testing.T) {
 			}
 
 			rows := s.rows(t, 0)
+
 			want := []transitions.OwnChange{{}, {}}
 			if wanted {
 				want = []transitions.OwnChange{{Set: order.Own}, {Set: pay.Own.Set, Remove: []string{"a"}}}
@@ -419,6 +426,7 @@ func TestAnErasureRemovesOwnAttributes(t *testing.T) {
 	hold := keyed("o-1", workflow.Hold, "h")
 	hold.Own.Set = transitions.Attributes{"a.b": text("Ada")}
 	s.want(t, hold, transitions.Applied)
+
 	for n := range 5 {
 		s.want(t, keyed("o-1", workflow.Release, transitions.RequestID(fmt.Sprint("r-", n))), transitions.Applied)
 		s.want(t, keyed("o-1", workflow.Hold, transitions.RequestID(fmt.Sprint("h-", n))), transitions.Applied)
@@ -453,7 +461,7 @@ func TestAnErasureRemovesOwnAttributes(t *testing.T) {
 	}
 
 	for _, d := range s.ownDigests(t) {
-		if strings.Trim(d, "7") != "" && strings.Trim(d, "\xff") != "" && strings.Trim(d, "74") != "" {
+		if strings.Trim(d, "7") != "" && strings.ReplaceAll(d, "\xff", "") != "" && strings.Trim(d, "74") != "" {
 			t.Errorf("a digest is left: %q", d)
 		}
 	}
@@ -570,6 +578,7 @@ func TestOwnAttributesOutliveMaintenance(t *testing.T) {
 	s.wantOwn(t, "o-1", s.read(t, "o-1"), want)
 
 	s.putItem(t, placed)
+
 	if _, err := s.Restore(t.Context(), "o-1", true); err != nil {
 		t.Fatal(err)
 	}

@@ -79,6 +79,7 @@ func printRollout(out io.Writer, plan server.Rollout) error {
 		left++
 
 		fmt.Fprintf(out, "%d %s: %s\n", i+1, step.Step, step.Do)
+
 		for _, what := range step.Differs {
 			fmt.Fprintf(out, "    %s\n", what)
 		}

@@ -177,6 +177,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	} else {
 		fmt.Fprintln(w, "what was refused in the last 7 days is in the time line, but not all of it (see --log)")
 	}
+
 	if len(e.Timers) > 0 {
 		fmt.Fprintln(w, "\nwhat time does if the order stays as it is")
 	}

@@ -159,6 +159,7 @@ func (r *importRun) file(ctx context.Context, input io.Reader, f orderfile.Forma
 		defer close(lines)
 
 		known := linesOfIDs{seed: maphash.MakeSeed(), lines: map[uint64]int{}}
+
 		err := orderfile.Read(input, f, func(l orderfile.Line) error {
 			if l.Err == nil {
 				if earlier := known.line(l.Order.ID, l.Number); earlier > 0 {

@@ -50,7 +50,7 @@ func (s *seal) put(v any) (string, error) {
 		return "", err
 	}
 
-	return base64.RawURLEncoding.EncodeToString(s.open[0].Seal(nil, nil, plain, []byte(s.name))), nil
+	return base64.RawURLEncoding.EncodeToString(s.open[0].Seal(nil, nil, plain, []byte(s.name))), nil //nolint:gosec // G407: the seal makes a random nonce itself
 }
 
 func (s *seal) take(text string, into any) error {

@@ -200,11 +200,13 @@ func TestASessionEnds(t *testing.T) {
 		}
 
 		time.Sleep(time.Hour)
+
 		if known("short") || !known("long") {
 			t.Error("the session of an expired key goes on")
 		}
 
 		time.Sleep(7 * time.Hour)
+
 		if known("long") {
 			t.Error("a session goes on after 8 hours")
 		}

@@ -223,7 +223,7 @@ func (t *Table) read(ctx context.Context, s Sweep, until time.Time) ([]Row, erro
 
 // mix brings rows whose times are in the same minute into a random order.
 func mix(rows []Row) {
-	rand.Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] })
+	rand.Shuffle(len(rows), func(i, k int) { rows[i], rows[k] = rows[k], rows[i] }) //nolint:gosec // G404: the order needs no cryptographic randomness
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return a.At.Truncate(time.Minute).Compare(b.At.Truncate(time.Minute))
 	})

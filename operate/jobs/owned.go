@@ -35,13 +35,14 @@ func (o *owned) wanted() State {
 	return o.asked
 }
 
-// renew renews the lease until it ends, also while an act takes long. It notes what a person asks for.
-func (o *owned) renew(lease context.Context, lose context.CancelCauseFunc) {
+// renew renews the lease on the job as it was taken until it ends, also while an act takes long. It notes what a person
+// asks for.
+func (o *owned) renew(lease context.Context, lose context.CancelCauseFunc, taken Job) {
 	until := time.Now().Add(o.r.cfg.Lease)
 
 	for worker.Wait(lease, min(renewEach, o.r.cfg.Lease/3)) {
 		next := time.Now().Add(o.r.cfg.Lease)
-		j, err := o.s.apply(lease, o.s.ifEpoch(o.job).SetValue(leaseName, dynamo.Millis(next)))
+		j, err := o.s.apply(lease, o.s.ifEpoch(taken).SetValue(leaseName, dynamo.Millis(next)))
 
 		switch {
 		case err == nil:

@@ -204,7 +204,8 @@ func (o *owned) run(ctx context.Context) {
 	lease, lose := context.WithCancelCause(context.WithoutCancel(ctx))
 
 	var group sync.WaitGroup
-	group.Go(func() { o.renew(lease, lose) })
+	taken := o.job // its progress changes meanwhile
+	group.Go(func() { o.renew(lease, lose, taken) })
 
 	err := o.do(ctx, lease)
 

@@ -119,8 +119,10 @@ func dynamoPermissions(operation string, b body) ([]permission, error) {
 	if operation == "BatchExecuteStatement" {
 		var needed []permission
 		for _, s := range b.Statements {
-			table, isInsert := strings.CutPrefix(s.Statement, `INSERT INTO "`)
-			if table, _, isInsert = strings.Cut(table, `"`); !isInsert {
+			quoted, isInsert := strings.CutPrefix(s.Statement, `INSERT INTO "`)
+
+			table, _, isQuoted := strings.Cut(quoted, `"`)
+			if !isInsert || !isQuoted {
 				return nil, fmt.Errorf("%s: a statement of another kind: %s", operation, s.Statement)
 			}
 			needed = append(needed, permission{"dynamodb:PartiQLInsert", tableResource(table)})

@@ -183,6 +183,7 @@ func (r *recordedBackend) live() {
 		r.state(id, workflow.PaymentReceived)
 	}
 	r.requests()
+
 	for _, id := range []transitions.OrderID{"o-ended", "o-ended-2", "o-ended-3"} {
 		r.endedLongAgo(id)
 	}

@@ -223,6 +223,7 @@ func (y *year) iterator() *string {
 	}
 
 	arn := table.Table.LatestStreamArn
+
 	stream, err := y.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: arn})
 	if err != nil {
 		y.t.Fatal(err)

@@ -219,6 +219,7 @@ func (t *Timers) begin(ctx context.Context) (began time.Time, done map[int]bool,
 func (t *Timers) noteDone(ctx context.Context, part int) error {
 	update := dynamo.NewUpdate(t.cfg.Table, rebuiltKey).IfEquals(begunFor, dynamo.S(t.fingerprint())).
 		Bind(":part", &types.AttributeValueMemberNS{Value: []string{strconv.Itoa(part)}}).Add("#" + doneParts + " :part")
+
 	_, err := t.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 	if _, other := dynamo.FailedCondition(err); other {
 		return nil

@@ -31,6 +31,7 @@ func (t *Timers) Sweep(ctx context.Context, limit int) (Swept, error) {
 	sweep := due.Sweep{Kind: kind, Limit: limit, Margin: margin, Parallel: parallel}
 
 	var made atomic.Int64
+
 	found, err := t.rows.Sweep(ctx, sweep, func(ctx context.Context, row due.Row) (due.Answer, error) { return t.handle(ctx, row, &made) })
 	if err != nil {
 		err = fmt.Errorf("sweep the timers of orders: %w", err)

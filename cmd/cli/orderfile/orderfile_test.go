@@ -124,6 +124,7 @@ func FuzzRead(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, file []byte, csv bool) {
 		last := 0
+
 		err := orderfile.Read(bytes.NewReader(file), orderfile.Format{CSV: csv}, func(l orderfile.Line) error {
 			if l.Number <= last {
 				t.Errorf("line %d after line %d", l.Number, last)
