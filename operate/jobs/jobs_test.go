@@ -536,12 +536,15 @@ func TestAJobWhoseRowsHaveExpiredFails(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var j jobs.Job
+	ids := make(chan string, 1) // the job's, once it is created
 	stop := o.run(o.works("one", work{[]string{"a", "b"}, func(ctx context.Context, id string) (string, error) {
 		acted <- struct{}{}
 
+		job := <-ids
+		ids <- job
+
 		// The rest of the rows expires before the job goes on.
-		if _, err := store.Pause(ctx, "", j.ID); err != nil {
+		if _, err := store.Pause(ctx, "", job); err != nil {
 			return "", err
 		}
 
@@ -550,9 +553,13 @@ func TestAJobWhoseRowsHaveExpiredFails(t *testing.T) {
 	defer stop()
 
 	n := jobs.New{Kind: jobs.RedriveExecutions, Rate: 1, By: "cli:ann", Reason: "test"}
-	if j, err = store.Create(t.Context(), n); err != nil {
+
+	j, err := store.Create(t.Context(), n)
+	if err != nil {
 		t.Fatal(err)
 	}
+	ids <- j.ID
+
 	<-acted
 	o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Paused })
 
