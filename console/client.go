@@ -47,7 +47,7 @@ func (c *client) get(ctx context.Context, path string, into any) error {
 func (c *client) ask(ctx context.Context, method, path string, header http.Header, body []byte) *answer {
 	answer := &answer{header: http.Header{}}
 
-	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body)) //nolint:gosec // G704: the request stays in the process
+	r, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
 		answer.err = err
 		return answer
