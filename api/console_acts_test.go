@@ -113,7 +113,7 @@ func whose(tenant auth.Tenant, scope auth.Scope) api.Identity {
 	return by
 }
 
-// actCase is an act with what it is done to.
+// actCase is an act and its subject.
 type actCase struct {
 	name      string
 	operation string
@@ -477,7 +477,7 @@ func TestAnActWhoseOutcomeIsUnknown(t *testing.T) {
 	}
 }
 
-// TestTheButtonsOfAnOrder are those of the definition, of what is allowed now, and of the scope.
+// TestTheButtonsOfAnOrder: a page has the buttons that the definition, the order's state and the scope allow.
 func TestTheButtonsOfAnOrder(t *testing.T) {
 	s := newAPIServer(t, forPages)
 	anOrder(s)

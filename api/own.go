@@ -37,7 +37,7 @@ func (v *ownCompared) UnmarshalJSON(text []byte) error {
 	return (*transitions.Attributes)(v).UnmarshalJSON(text)
 }
 
-// Schema is that of ownValues.
+// Schema allows fewer attributes than the schema of ownValues.
 func (ownCompared) Schema(r huma.Registry) *huma.Schema { return ownSchema(r, maxOwnNames) }
 
 // ownName is the form of the name of an own attribute, and of a member of a map.

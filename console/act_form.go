@@ -29,12 +29,8 @@ const (
 	backValue    = "back"    // the page to go back to
 )
 
-const (
-	// maxForm bounds the body of a form, in bytes.
-	maxForm = 64 << 10
-	// maxReason is what the audit keeps of a reason, in bytes.
-	maxReason = 160
-)
+// maxForm bounds the body of a form, in bytes.
+const maxForm = 64 << 10
 
 var keyRule = regexp.MustCompile(`^c-[A-Z2-7]{26}$`)
 
@@ -171,7 +167,7 @@ func (h *handler) actForm(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeForm shows a form with a new key: what it asks for was not done.
+// writeForm shows a form with a new key: the act was not done.
 func (h *handler) writeForm(w http.ResponseWriter, r *http.Request, v *visit, s shown, status int) {
 	s.values[keyValue], s.values[confirmValue] = newKey(), ""
 
@@ -192,11 +188,8 @@ func (h *handler) writeProblem(w http.ResponseWriter, r *http.Request, v *visit,
 
 // look reads what the form shows beside its fields: the order as it is, and what the act would do.
 func (s *shown) look(ctx context.Context, v *visit) error {
-	s.confirm = ""
-	if grave, err := s.isGrave(ctx, v); err != nil {
+	if err := s.askConfirmation(ctx, v); err != nil {
 		return err
-	} else if grave {
-		s.confirm = s.subject(s.values)
 	}
 
 	if s.seen {
@@ -209,6 +202,18 @@ func (s *shown) look(ctx context.Context, v *visit) error {
 
 	p, err := previewOf(ctx, v, s)
 	s.preview = p
+
+	return err
+}
+
+// askConfirmation sets what the person types to confirm the act, if nothing undoes it.
+func (s *shown) askConfirmation(ctx context.Context, v *visit) error {
+	s.confirm = ""
+
+	grave, err := s.isGrave(ctx, v)
+	if grave {
+		s.confirm = s.subject(s.values)
+	}
 
 	return err
 }
@@ -256,8 +261,8 @@ func (s *shown) check() error {
 	switch {
 	case reason == "":
 		return fault("Say why: everybody who reads the audit will ask.")
-	case len(reason) > maxReason:
-		return fault(fmt.Sprintf("The reason has %d bytes, at most %d.", len(reason), maxReason))
+	case len(reason) > api.MaxReason:
+		return fault(fmt.Sprintf("The reason has %d bytes, at most %d.", len(reason), api.MaxReason))
 	case !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl):
 		return fault("The reason has characters that cannot be printed.")
 	case s.confirm != "" && s.values[confirmValue] != s.confirm:
@@ -286,11 +291,9 @@ func (h *handler) actDone(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	if grave, err := s.isGrave(r.Context(), v); err != nil {
+	if err := s.askConfirmation(r.Context(), v); err != nil {
 		h.writeProblem(w, r, v, err)
 		return
-	} else if grave {
-		s.confirm = s.subject(s.values)
 	}
 
 	body, err := s.request()

@@ -16,7 +16,7 @@ import (
 type act struct {
 	name  string // in addresses
 	title string // of the button and the page; {name} is a value
-	does  string // what it does, for the person who asks
+	does  string // the effect, for the person who acts
 	scope auth.Scope
 	// personal says that the route wants the grant for personal data, too.
 	personal bool

@@ -25,15 +25,9 @@ type client struct {
 
 // get asks for a path, and decodes the answer. A refusal is a problem.
 func (c *client) get(ctx context.Context, path string, into any) error {
-	c.calls = append(c.calls, path)
-
-	answer := c.ask(ctx, http.MethodGet, path, nil, nil)
-	if answer.status != http.StatusOK {
-		return answer.problem(path)
-	}
-
-	if answer.err != nil {
-		return fmt.Errorf("%s: %w", path, answer.err)
+	answer, err := c.read(ctx, path)
+	if err != nil {
+		return err
 	}
 
 	if err := json.Unmarshal(answer.body.Bytes(), into); err != nil {
@@ -41,6 +35,20 @@ func (c *client) get(ctx context.Context, path string, into any) error {
 	}
 
 	return nil
+}
+
+// read asks for a path. A refusal is a problem.
+func (c *client) read(ctx context.Context, path string) (*answer, error) {
+	c.calls = append(c.calls, path)
+
+	switch answer := c.ask(ctx, http.MethodGet, path, nil, nil); {
+	case answer.status != http.StatusOK:
+		return nil, answer.problem(path)
+	case answer.err != nil:
+		return nil, fmt.Errorf("%s: %w", path, answer.err)
+	default:
+		return answer, nil
+	}
 }
 
 // ask sends a request as the person. An answer without a status says in err why there is none.
@@ -63,11 +71,9 @@ func (c *client) ask(ctx context.Context, method, path string, header http.Heade
 
 // etag returns the ETag of what stands at a path.
 func (c *client) etag(ctx context.Context, path string) (string, error) {
-	c.calls = append(c.calls, path)
-	answer := c.ask(ctx, http.MethodGet, path, nil, nil)
-
-	if answer.status != http.StatusOK {
-		return "", answer.problem(path)
+	answer, err := c.read(ctx, path)
+	if err != nil {
+		return "", err
 	}
 
 	return answer.header.Get("ETag"), nil

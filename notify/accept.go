@@ -52,10 +52,10 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 	}
 
 	// What an ordered endpoint has taken may be sent again on request, by any process, and then comes first.
-	follows = follows && !slices.ContainsFunc(wanting, func(e Endpoint) bool { return e.Ordered })
+	ordered := slices.ContainsFunc(wanting, func(e Endpoint) bool { return e.Ordered })
 
 	var known []Delivery
-	if follows = follows && (before.endpoint == "" || before.endpoint == one); follows {
+	if follows && !ordered && (before.endpoint == "" || before.endpoint == one) {
 		one = before.endpoint
 	} else if known, err = d.records.ofOrder(ctx, string(n.OrderID), one); err != nil {
 		return err

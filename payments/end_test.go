@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/embedded/embeddedtest"
@@ -103,26 +101,11 @@ func TestNoAnswerDependsOnRecover(t *testing.T) {
 	}
 }
 
-// dated is a service with the clock: every answer states its time.
-type dated struct {
-	aws.HTTPClient
-	now func() time.Time
-}
-
-func (d dated) Do(r *http.Request) (*http.Response, error) {
-	response, err := d.HTTPClient.Do(r)
-	if err == nil {
-		response.Header.Set("Date", d.now().UTC().Format(http.TimeFormat))
-	}
-
-	return response, err
-}
-
 // onAClock returns the payments of a machine whose clock is ahead of the service's.
 func (s *seller) onAClock(ahead time.Duration) *payments.Payments {
 	return s.kit.Payments(s.ledger, s.bank, func(c *payments.Config) {
 		options := s.direct.Options()
-		options.APIOptions, options.HTTPClient = nil, dated{options.HTTPClient, s.time}
+		options.APIOptions, options.HTTPClient = nil, embeddedtest.Dated{Doer: options.HTTPClient, Now: s.time}
 		c.DynamoDB, c.Now = dynamodb.New(options), func() time.Time { return s.time().Add(ahead) }
 	})
 }

@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
 )
 
 // Attributes are attributes of an order's item that are the caller's own: neither the key nor one of Ratchet's
@@ -303,41 +305,17 @@ func size(v types.AttributeValue) int {
 }
 
 // MarshalJSON writes the attributes as DynamoDB does.
-func (a Attributes) MarshalJSON() ([]byte, error) { return json.Marshal(plainJSON(a)) }
-
-func plainJSON(a map[string]types.AttributeValue) map[string]any {
-	out := make(map[string]any, len(a))
-	for name, v := range a {
-		out[name] = valueJSON(v)
+func (a Attributes) MarshalJSON() ([]byte, error) {
+	if a == nil {
+		return []byte("{}"), nil
 	}
 
-	return out
-}
-
-// valueJSON returns the value as DynamoDB's JSON has it.
-func valueJSON(v types.AttributeValue) any {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return map[string]any{"S": v.Value}
-	case *types.AttributeValueMemberN:
-		return map[string]any{"N": v.Value}
-	case *types.AttributeValueMemberB:
-		return map[string]any{"B": base64.StdEncoding.EncodeToString(v.Value)}
-	case *types.AttributeValueMemberBOOL:
-		return map[string]any{"BOOL": v.Value}
-	case *types.AttributeValueMemberSS:
-		return map[string]any{"SS": v.Value}
-	case *types.AttributeValueMemberNS:
-		return map[string]any{"NS": v.Value}
-	case *types.AttributeValueMemberBS:
-		return map[string]any{"BS": v.Value}
-	case *types.AttributeValueMemberL:
-		return map[string]any{"L": plainList(v.Value, valueJSON)}
-	case *types.AttributeValueMemberM:
-		return map[string]any{"M": plainJSON(v.Value)}
+	members, err := dynamo.JSON(a)
+	if err != nil {
+		return nil, err
 	}
 
-	return map[string]any{"NULL": true}
+	return json.Marshal(members)
 }
 
 // UnmarshalJSON reads attributes in DynamoDB's JSON. Its error names the place as a JSON pointer, and not the text
@@ -371,7 +349,7 @@ func valuesFrom(text []byte, depth int) (map[string]types.AttributeValue, *fault
 	return out, nil
 }
 
-// valueFrom is the inverse of valueJSON. What it reads is not checked yet (see checkValue).
+// valueFrom reads a value. It is not checked yet (see checkValue).
 func valueFrom(text []byte, depth int) (types.AttributeValue, *fault) {
 	members, ok := read[map[string]json.RawMessage](text)
 	if !ok || len(members) != 1 || depth > 2*maxOwnDepth { // what is stored may be another program's

@@ -247,8 +247,12 @@ var absent = "attribute_not_exists(orderId)"
 // place plans the write of a new order.
 func (o *Orders) place(p *placing, s *sight) decision {
 	t := Transition{ID: placeID, Event: o.def.Place(), To: o.def.Initial(), At: s.now, Cause: p.order.Cause.fitted(), call: p.call}
-	item := o.newItem(p.order, t)
 
+	return o.placeItem(o.newItem(p.order, t), p.with)
+}
+
+// placeItem plans the write of the item of a new order, and of what is written with it.
+func (o *Orders) placeItem(item image, with []func(*txn.Transaction)) decision {
 	// The order is decoded from the item that is sent, so that the answer is exactly what a later
 	// read returns.
 	order, err := decode(item)
@@ -258,7 +262,7 @@ func (o *Orders) place(p *placing, s *sight) decision {
 	w := &write{after: order}
 
 	// A transaction costs twice the write units of a PutItem, so it is used only for several items.
-	if len(p.with) == 0 && o.cfg.Journal == JournalByStream {
+	if len(with) == 0 && o.cfg.Journal == JournalByStream {
 		w.put = &dynamodb.PutItemInput{
 			TableName:                           &o.cfg.Table,
 			Item:                                item,
@@ -282,7 +286,7 @@ func (o *Orders) place(p *placing, s *sight) decision {
 		o.addRow(w.parts, o.journalRow(order, placed, nil))
 	}
 
-	for _, add := range p.with {
+	for _, add := range with {
 		add(w.parts)
 	}
 

@@ -2,7 +2,6 @@ package transitions_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -17,21 +16,6 @@ import (
 	"ratchet/workflow"
 )
 
-// dated is a service with the clock: every answer states its time.
-type dated struct {
-	aws.HTTPClient
-	now func() time.Time
-}
-
-func (d dated) Do(r *http.Request) (*http.Response, error) {
-	response, err := d.HTTPClient.Do(r)
-	if err == nil {
-		response.Header.Set("Date", d.now().UTC().Format(http.TimeFormat))
-	}
-
-	return response, err
-}
-
 // onAClock opens the orders on a machine whose clock is ahead of the service's.
 func (s *orders) onAClock(service *embeddedtest.Clock, ahead time.Duration) {
 	s.reconfigure(func(c *transitions.Config) {
@@ -39,7 +23,7 @@ func (s *orders) onAClock(service *embeddedtest.Clock, ahead time.Duration) {
 		c.Now = func() time.Time { return service.Now().Add(ahead) }
 		c.DynamoDB = dynamodb.New(s.DB.Options(), func(o *dynamodb.Options) {
 			// The steps that an engine in the same process leaves out read the Date.
-			o.APIOptions, o.HTTPClient = nil, dated{o.HTTPClient, service.Now}
+			o.APIOptions, o.HTTPClient = nil, embeddedtest.Dated{Doer: o.HTTPClient, Now: service.Now}
 		})
 	})
 }

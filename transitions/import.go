@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
@@ -197,31 +196,7 @@ func (o *Orders) placeImported(p *importing, s *sight) decision {
 		}
 	}
 
-	order, err := decode(item)
-	if err != nil {
-		return decision{err: err}
-	}
-	w := &write{after: order}
-
-	if o.cfg.Journal == JournalByStream {
-		w.put = &dynamodb.PutItemInput{
-			TableName:                           &o.cfg.Table,
-			Item:                                item,
-			ConditionExpression:                 &absent,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		}
-
-		return decision{write: w}
-	}
-
-	made, _ := order.slot(placeID)
-	w.parts = &txn.Transaction{}
-	w.parts.Marker(orderPart, o.cfg.Mapping.part(types.TransactWriteItem{Put: &types.Put{
-		TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent,
-	}}))
-	o.addRow(w.parts, o.journalRow(order, made, nil))
-
-	return decision{write: w}
+	return o.placeItem(item, nil)
 }
 
 // bringIn plans the write that gives an order the transition t, without moving it: to the state in which it is. The

@@ -37,7 +37,7 @@ Exit status 3: orders were refused, or there was nothing to bring in.`,
 		return s.with(c.Context(), func(b *server.Backend) error {
 			run := newImportRun(c, s, b, *dryRun, false)
 
-			err := error(nil)
+			var err error
 			if *everyone {
 				err = run.moved(c.Context(), *segments)
 			} else {

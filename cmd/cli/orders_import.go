@@ -89,7 +89,7 @@ func ordersImport(s *settings) *cobra.Command {
 		return with(c.Context(), func(b *server.Backend) error {
 			run := newImportRun(c, s, b, *dryRun, *start)
 
-			err := error(nil)
+			var err error
 			if *table {
 				err = run.table(c.Context(), *parallel)
 			} else {
@@ -161,14 +161,12 @@ func (r *importRun) file(ctx context.Context, input io.Reader, f orderfile.Forma
 		known := linesOfIDs{seed: maphash.MakeSeed(), lines: map[uint64]int{}}
 
 		err := orderfile.Read(input, f, func(l orderfile.Line) error {
-			if l.Err == nil {
-				if earlier := known.line(l.Order.ID, l.Number); earlier > 0 {
-					return r.refused(l.Number, l.Order.ID, fmt.Sprintf("the order stands on line %d, too", earlier))
-				}
-			}
-
 			if l.Err != nil {
 				return r.badLine(l.Number, l.Err)
+			}
+
+			if earlier := known.line(l.Order.ID, l.Number); earlier > 0 {
+				return r.refused(l.Number, l.Order.ID, fmt.Sprintf("the order stands on line %d, too", earlier))
 			}
 
 			select {
@@ -198,7 +196,7 @@ type linesOfIDs struct {
 	lines map[uint64]int
 }
 
-// line notes the order's line. It returns the line on which it stood before, 0 for none.
+// line notes the line of an order. It returns an earlier line with the same order, 0 for none.
 func (r *linesOfIDs) line(id transitions.OrderID, number int) int {
 	hash := maphash.String(r.seed, string(id))
 

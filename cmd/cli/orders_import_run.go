@@ -64,11 +64,10 @@ func newImportRun(c *cobra.Command, s *settings, b *server.Backend, dryRun, star
 // answered counts the answer to an order. It returns an error that ends the run: the order is fine, and the same
 // command may be repeated.
 func (r *importRun) answered(ctx context.Context, line int, id transitions.OrderID, state workflow.State, result transitions.Result, err error) error {
-	if err != nil && isAboutOrder(err) {
+	switch {
+	case err != nil && isAboutOrder(err):
 		return r.refused(line, id, reasonOf(err))
-	}
-
-	if err != nil {
+	case err != nil:
 		return err
 	}
 
@@ -108,13 +107,9 @@ func (r *importRun) answered(ctx context.Context, line int, id transitions.Order
 
 // isAboutOrder reports whether the error says that this order cannot be brought in, and not that nothing can.
 func isAboutOrder(err error) bool {
-	for _, of := range []error{transitions.ErrInvalidRequest, transitions.ErrUnreadable, transitions.ErrUnknownVersion, transitions.ErrOrderFull, transitions.ErrJournalAhead} {
-		if errors.Is(err, of) {
-			return true
-		}
-	}
-
-	return false
+	return slices.ContainsFunc([]error{
+		transitions.ErrInvalidRequest, transitions.ErrUnreadable, transitions.ErrUnknownVersion, transitions.ErrOrderFull, transitions.ErrJournalAhead,
+	}, func(of error) bool { return errors.Is(err, of) })
 }
 
 // reasonOf returns the text of the error without the request that it is about: the line names the order.
@@ -189,13 +184,11 @@ func (r *importRun) adopt(ctx context.Context, order *transitions.Order, err err
 	}
 
 	if r.DryRun {
-		result := transitions.Result{Verdict: transitions.Applied, Order: order}
-		if !r.backend.Orders.Definition().HasState(order.State) {
-			err = fmt.Errorf("state %q: the definition %s has no such state", order.State, r.backend.Orders.Definition().Name())
-			return r.refused(0, order.ID, err.Error())
+		if def := r.backend.Orders.Definition(); !def.HasState(order.State) {
+			return r.refused(0, order.ID, fmt.Sprintf("state %q: the definition %s has no such state", order.State, def.Name()))
 		}
 
-		return r.answered(ctx, 0, order.ID, order.State, result, nil)
+		return r.answered(ctx, 0, order.ID, order.State, transitions.Result{Verdict: transitions.Applied, Order: order}, nil)
 	}
 
 	result, err := r.backend.Orders.Adopt(ctx, order, cliCause())

@@ -1,6 +1,7 @@
 package embeddedtest
 
 import (
+	"net/http"
 	"sync/atomic"
 	"time"
 )
@@ -24,3 +25,19 @@ func (c *Clock) Advance(d time.Duration) { c.offset.Add(int64(d)) }
 
 // Set moves the clock to t.
 func (c *Clock) Set(t time.Time) { c.offset.Store(int64(t.Sub(Start))) }
+
+// Dated is a service whose clock is Now: each of its answers states that time in its header Date.
+type Dated struct {
+	Doer
+	Now func() time.Time
+}
+
+// Do sends the request.
+func (d Dated) Do(r *http.Request) (*http.Response, error) {
+	response, err := d.Doer.Do(r)
+	if err == nil {
+		response.Header.Set("Date", d.Now().UTC().Format(http.TimeFormat))
+	}
+
+	return response, err
+}

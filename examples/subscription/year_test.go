@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"testing"
@@ -41,21 +40,6 @@ type year struct {
 	performed map[string]bool // keys
 }
 
-// dated is a service with the test's clock: each answer states its time, by which timers go.
-type dated struct {
-	aws.HTTPClient
-	now func() time.Time
-}
-
-func (d dated) Do(r *http.Request) (*http.Response, error) {
-	response, err := d.HTTPClient.Do(r)
-	if err == nil {
-		response.Header.Set("Date", d.now().UTC().Format(http.TimeFormat))
-	}
-
-	return response, err
-}
-
 func newYear(t *testing.T, declines func(id string, day int) bool) *year {
 	t.Helper()
 
@@ -72,7 +56,7 @@ func newYear(t *testing.T, declines func(id string, day int) bool) *year {
 	}
 
 	db := dynamodb.New(y.shop.DB.Options(), func(o *dynamodb.Options) {
-		o.APIOptions, o.HTTPClient = nil, dated{o.HTTPClient, y.clock.Now}
+		o.APIOptions, o.HTTPClient = nil, embeddedtest.Dated{Doer: o.HTTPClient, Now: y.clock.Now}
 	})
 	y.orders = y.shop.Orders(shop.Journal(transitions.JournalTransactional), func(c *transitions.Config) {
 		c.DynamoDB, c.Now, c.Definition = db, y.clock.Now, parts.Workflow.Definition

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -21,6 +22,40 @@ func FailedCondition(err error) (old Item, failed bool) {
 	}
 
 	return failure.Item, true
+}
+
+// FailedPart is FailedCondition for the part of a transaction with this index, from 0.
+func FailedPart(err error, index int) (old Item, failed bool) {
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) || index >= len(canceled.CancellationReasons) {
+		return nil, false
+	}
+	reason := canceled.CancellationReasons[index]
+
+	return reason.Item, aws.ToString(reason.Code) == conditionFailed
+}
+
+const conditionFailed = "ConditionalCheckFailed"
+
+// InTheWay returns the codes for which a transaction was canceled if no condition has failed, nil otherwise: another
+// write was in its way, or it was throttled. It has written nothing. The SDK does not send it again.
+func InTheWay(err error) (codes []string) {
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) {
+		return nil
+	}
+
+	for _, r := range canceled.CancellationReasons {
+		switch code := aws.ToString(r.Code); code {
+		case "", "None":
+		case conditionFailed:
+			return nil
+		default:
+			codes = append(codes, code)
+		}
+	}
+
+	return codes
 }
 
 var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)

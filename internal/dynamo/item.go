@@ -25,6 +25,20 @@ func Millis(t time.Time) types.AttributeValue { return N(t.UnixMilli()) }
 // Seconds is a moment as epoch seconds, rounded down: the unit of a TTL attribute.
 func Seconds(t time.Time) types.AttributeValue { return N(t.Unix()) }
 
+// Numbers reads a set of whole numbers.
+func Numbers(i Item, name string) map[int]bool {
+	numbers := map[int]bool{}
+	if set, ok := i[name].(*types.AttributeValueMemberNS); ok {
+		for _, text := range set.Value {
+			if n, err := strconv.Atoi(text); err == nil {
+				numbers[n] = true
+			}
+		}
+	}
+
+	return numbers
+}
+
 // B is bytes.
 func B(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
 

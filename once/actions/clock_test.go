@@ -3,7 +3,6 @@ package actions_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,21 +14,6 @@ import (
 	"ratchet/once/actions"
 )
 
-// dated states the service's time in every answer.
-type dated struct {
-	embeddedtest.Doer
-	clock *embeddedtest.Clock
-}
-
-func (d dated) Do(r *http.Request) (*http.Response, error) {
-	response, err := d.Doer.Do(r)
-	if err == nil {
-		response.Header.Set("Date", d.clock.Now().Format(http.TimeFormat))
-	}
-
-	return response, err
-}
-
 // newDatedActions are actions whose answers state the time.
 func newDatedActions(t *testing.T) *signedActions {
 	t.Helper()
@@ -39,7 +23,7 @@ func newDatedActions(t *testing.T) *signedActions {
 		Region:       "us-east-1",
 		Credentials:  aws.AnonymousCredentials{},
 		BaseEndpoint: aws.String("http://dynamodb.test"),
-		HTTPClient:   dated{embeddedtest.Open(t).HTTPClient(), &s.clock},
+		HTTPClient:   embeddedtest.Dated{Doer: embeddedtest.Open(t).HTTPClient(), Now: s.clock.Now},
 	}
 	cfg.Retryer = embeddedtest.RetryAtOnce
 	s.transport = embeddedtest.Intercept(&cfg)

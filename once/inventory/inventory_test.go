@@ -3,7 +3,6 @@ package inventory_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,7 +41,7 @@ func newStockOn(t testing.TB, cfg aws.Config) *stock {
 
 	cfg.Retryer = embeddedtest.RetryAtOnce
 	s := &stock{transport: embeddedtest.Intercept(&cfg)}
-	cfg.HTTPClient = dated{cfg.HTTPClient, &s.clock}
+	cfg.HTTPClient = embeddedtest.Dated{Doer: cfg.HTTPClient, Now: s.clock.Now}
 	cfg.APIOptions = nil // the steps that an engine in the same process leaves out read the Date
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, inventory.TableInput("inventory"), inventory.DueTableInput("due"))
@@ -54,21 +53,6 @@ func newStockOn(t testing.TB, cfg aws.Config) *stock {
 	}
 
 	return s
-}
-
-// dated is a service with the clock: every answer states its time.
-type dated struct {
-	aws.HTTPClient
-	clock *embeddedtest.Clock
-}
-
-func (d dated) Do(r *http.Request) (*http.Response, error) {
-	response, err := d.HTTPClient.Do(r)
-	if err == nil {
-		response.Header.Set("Date", d.clock.Now().Format(http.TimeFormat))
-	}
-
-	return response, err
 }
 
 // with opens the same tables with observers.

@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,28 +108,13 @@ func newBank(t testing.TB) *bank {
 	b.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 	})
-	cfg.HTTPClient = dated{cfg.HTTPClient, b.time}
+	cfg.HTTPClient = embeddedtest.Dated{Doer: cfg.HTTPClient, Now: b.time}
 	cfg.APIOptions = nil // the steps that an engine in the same process leaves out read the Date
 	b.dated = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, b.db, tables.Inputs()...)
 	b.Ledger = b.another(t)
 
 	return b
-}
-
-// dated is a service with the clock: every answer states its time.
-type dated struct {
-	aws.HTTPClient
-	now func() time.Time
-}
-
-func (d dated) Do(r *http.Request) (*http.Response, error) {
-	response, err := d.HTTPClient.Do(r)
-	if err == nil {
-		response.Header.Set("Date", d.now().UTC().Format(http.TimeFormat))
-	}
-
-	return response, err
 }
 
 // onAClock returns the ledger on a machine whose clock is ahead of the service's.

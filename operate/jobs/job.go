@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,7 +120,7 @@ func (n *New) check() error {
 	rule := ""
 
 	switch {
-	case !known(n.Kind):
+	case !slices.Contains(kinds(), n.Kind):
 		rule = fmt.Sprintf("kind %q: unknown", n.Kind)
 	case n.Kind.OfStream() && n.Tenant != "":
 		rule = fmt.Sprintf("kind %s: only for the default tenant", n.Kind)
@@ -148,16 +149,6 @@ func (n *New) check() error {
 	}
 
 	return nil
-}
-
-func known(kind Kind) bool {
-	for _, k := range kinds() {
-		if k == kind {
-			return true
-		}
-	}
-
-	return false
 }
 
 // Shown is one subject of a dry run.

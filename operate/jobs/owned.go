@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
@@ -227,9 +228,18 @@ func (o *owned) store(ctx context.Context, subjects []Subject) error {
 		return o.s.write(ctx, types.TransactWriteItem{Update: o.progressed().Part()})
 	}
 
+	// A selection may name a subject twice, and a transaction takes no two writes of one row.
+	seen := map[string]bool{}
+	subjects = slices.DeleteFunc(subjects, func(s Subject) bool {
+		twice := seen[s.Place]
+		seen[s.Place] = true
+
+		return twice
+	})
+
 	for len(subjects) > 0 {
 		before := o.job.progress()
-		before.Counts = copied(o.job.Counts)
+		before.Counts = maps.Clone(o.job.Counts)
 
 		there, err := o.storeNew(ctx, subjects)
 		if err != nil || len(there) > 0 {
@@ -240,7 +250,7 @@ func (o *owned) store(ctx context.Context, subjects []Subject) error {
 			return err
 		}
 
-		// Rows that an earlier selection has stored, or that the selection names twice.
+		// Rows that were stored before.
 		var rest []Subject
 		for i, s := range subjects {
 			if !there[i] {
@@ -251,15 +261,6 @@ func (o *owned) store(ctx context.Context, subjects []Subject) error {
 	}
 
 	return nil
-}
-
-func copied(counts map[string]int) map[string]int {
-	c := make(map[string]int, len(counts))
-	for code, n := range counts {
-		c[code] = n
-	}
-
-	return c
 }
 
 func (o *owned) count(code string) { o.job.Counts[code]++ }
@@ -277,15 +278,9 @@ func rowsOf(job string) string { return "rows#" + job }
 func (o *owned) storeNew(ctx context.Context, subjects []Subject) (there map[int]bool, err error) {
 	parts := make([]types.TransactWriteItem, 1, 1+len(subjects))
 	expiry := dynamo.Seconds(o.job.CreatedAt.Add(o.s.cfg.Rows))
-	twice := map[string]bool{}
 	there = map[int]bool{}
 
-	for i, s := range subjects {
-		if there[i] = twice[s.Place]; there[i] {
-			continue
-		}
-		twice[s.Place] = true
-
+	for _, s := range subjects {
 		item := o.s.key(rowsOf(o.job.ID), s.Place)
 		item[idName], item[ExpiryAttribute] = dynamo.S(s.ID), expiry
 
@@ -302,32 +297,16 @@ func (o *owned) storeNew(ctx context.Context, subjects []Subject) (there map[int
 		parts = append(parts, types.TransactWriteItem{Put: o.s.putNew(item)})
 	}
 
-	if len(twice) < len(subjects) {
-		for i := range there {
-			if !there[i] {
-				delete(there, i)
-			}
-		}
-
-		return there, nil
-	}
-
 	if o.job.Total > mostSubjects {
 		return nil, &endError{Failed, tooMany}
 	}
 	parts[0] = types.TransactWriteItem{Update: o.progressed().Part()}
-	clear(there)
 
 	err = o.s.write(ctx, parts...)
 
-	var canceled *types.TransactionCanceledException
-	if !errors.As(err, &canceled) {
-		return nil, err
-	}
-
-	for i := range canceled.CancellationReasons {
-		if i > 0 && aws.ToString(canceled.CancellationReasons[i].Code) == conditionFailed {
-			there[i-1] = true
+	for i := range subjects {
+		if _, exists := dynamo.FailedPart(err, 1+i); exists {
+			there[i] = true
 		}
 	}
 
@@ -447,7 +426,7 @@ func (o *owned) act(ctx context.Context, subject Subject) (code string, err erro
 
 // record stores the result of a subject and the counts of the job in one transaction.
 func (o *owned) record(ctx context.Context, subject Subject, code string) error {
-	before := copied(o.job.Counts)
+	before := maps.Clone(o.job.Counts)
 	o.count(code)
 	o.job.place = subject.Place
 
@@ -456,8 +435,7 @@ func (o *owned) record(ctx context.Context, subject Subject, code string) error 
 
 	err := o.s.write(ctx, types.TransactWriteItem{Update: o.progressed().Part()}, types.TransactWriteItem{Update: row.Part()})
 
-	var canceled *types.TransactionCanceledException
-	if errors.As(err, &canceled) && len(canceled.CancellationReasons) > 1 && aws.ToString(canceled.CancellationReasons[1].Code) == conditionFailed {
+	if _, gone := dynamo.FailedPart(err, 1); gone {
 		// The time to live has deleted the row meanwhile. The job notices at its end.
 		o.job.Counts = before
 		return nil

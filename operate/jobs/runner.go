@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,9 +67,9 @@ type Runner struct {
 
 // NewRunner checks cfg and returns a runner.
 func NewRunner(cfg RunnerConfig) (*Runner, error) {
-	setDefault(&cfg.Lease, 30*time.Second)
-	setDefault(&cfg.Look, 5*time.Second)
-	setDefault(&cfg.AtOnce, 4)
+	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
+	cfg.Look = cmp.Or(cfg.Look, 5*time.Second)
+	cfg.AtOnce = cmp.Or(cfg.AtOnce, 4)
 
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
@@ -89,13 +90,6 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	require(cfg.AtOnce >= 1, "AtOnce: at least 1")
 
 	return &Runner{cfg: cfg, runs: map[string]bool{}}, errors.Join(faults...)
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Run runs jobs until ctx ends. It ends the acts that run, and gives the jobs back.

@@ -132,9 +132,8 @@ func (s *Store) Create(ctx context.Context, n New) (Job, error) {
 		{Put: s.putNew(open)}, {Put: s.putNew(item)},
 	}})
 
-	var canceled *types.TransactionCanceledException
-	if errors.As(err, &canceled) && len(canceled.CancellationReasons) > 0 && aws.ToString(canceled.CancellationReasons[0].Code) == conditionFailed {
-		other := dynamo.Text(canceled.CancellationReasons[0].Item, jobName)
+	if marker, failed := dynamo.FailedPart(err, 0); failed {
+		other := dynamo.Text(marker, jobName)
 		// The SDK may have repeated this transaction after its answer was lost.
 		if other != id {
 			return Job{}, s.stillOpen(ctx, n, other)
@@ -169,8 +168,6 @@ func (s *Store) stillOpen(ctx context.Context, n New, other string) error {
 
 	return &OpenError{n.Kind, other}
 }
-
-const conditionFailed = "ConditionalCheckFailed"
 
 func (s *Store) putNew(item dynamo.Item) *types.Put {
 	return &types.Put{
@@ -443,8 +440,7 @@ func (s *Store) write(ctx context.Context, parts ...types.TransactWriteItem) err
 		return err
 	})
 
-	var canceled *types.TransactionCanceledException
-	if errors.As(err, &canceled) && len(canceled.CancellationReasons) > 0 && aws.ToString(canceled.CancellationReasons[0].Code) == conditionFailed {
+	if _, lost := dynamo.FailedPart(err, 0); lost {
 		return errLost
 	}
 
@@ -452,23 +448,11 @@ func (s *Store) write(ctx context.Context, parts ...types.TransactWriteItem) err
 }
 
 // passing reports whether a transaction was canceled, and so has written nothing, only because of load or of other
-// transactions. The SDK does not send such a transaction again.
+// transactions.
 func passing(err error) bool {
-	var canceled *types.TransactionCanceledException
-	if !errors.As(err, &canceled) {
-		return false
-	}
+	codes := dynamo.InTheWay(err)
 
-	found := false
-	for _, reason := range canceled.CancellationReasons {
-		switch aws.ToString(reason.Code) {
-		case "", "None":
-		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
-			found = true
-		default:
-			return false
-		}
-	}
-
-	return found
+	return len(codes) > 0 && !slices.ContainsFunc(codes, func(code string) bool { return !slices.Contains(passingCodes, code) })
 }
+
+var passingCodes = []string{"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}

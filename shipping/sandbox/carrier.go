@@ -172,7 +172,7 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 		return trackingNumber(key), nil
 	}
 
-	old, exists := failedBooking(err)
+	old, exists := dynamo.FailedPart(err, 0) // the write of the shipment
 	switch {
 	case !exists:
 		return "", fmt.Errorf("book %s: %w", key, err)
@@ -181,19 +181,6 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 	}
 
 	return trackingNumber(key), nil // a repeat
-}
-
-// failedBooking returns the shipment that made the condition of a booking fail.
-func failedBooking(err error) (old dynamo.Item, exists bool) {
-	var canceled *types.TransactionCanceledException
-	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) == 0 {
-		return nil, false
-	}
-
-	// The reasons have the order of the actions. The first action is the write of the shipment.
-	first := canceled.CancellationReasons[0]
-
-	return first.Item, aws.ToString(first.Code) == "ConditionalCheckFailed"
 }
 
 // Cancel stops the shipment unless its parcel has left, and closes the key, so that a later

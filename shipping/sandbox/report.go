@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -221,26 +220,21 @@ func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Repo
 	}
 
 	_, err := c.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: parts})
+	_, gone := dynamo.FailedPart(err, 0)
+	_, canceled := dynamo.FailedPart(err, 1) // the shipment, with the first report
+
 	switch {
-	case failedPart(err, 0):
+	case gone:
 		return nil
 	// The shipment was canceled during the report. The shop has accepted the report, but no further
 	// report follows.
-	case r.Milestone == shipping.Shipped && failedPart(err, 1):
+	case r.Milestone == shipping.Shipped && canceled:
 		return c.dequeue(ctx, item)
 	case err != nil:
 		return fmt.Errorf("go on to the next report: %w", err)
 	}
 
 	return nil
-}
-
-// failedPart reports whether the condition of the transaction's part with this index has failed.
-func failedPart(err error, index int) bool {
-	var canceled *types.TransactionCanceledException
-
-	return errors.As(err, &canceled) && index < len(canceled.CancellationReasons) &&
-		aws.ToString(canceled.CancellationReasons[index].Code) == "ConditionalCheckFailed"
 }
 
 func queueKey(item dynamo.Item) dynamo.Item { return dynamo.Item{"pk": item["pk"], "sk": item["sk"]} }

@@ -80,15 +80,15 @@ func EncodeUndecoded(r streams.Record, keys, oldImage, newImage map[string]any) 
 func EncodeRecord(r streams.Record) (_ []byte, err error) {
 	stored := describe(r)
 
-	if stored.Keys, err = encodeMap(r.Keys); err != nil {
+	if stored.Keys, err = dynamo.JSON(r.Keys); err != nil {
 		return nil, err
 	}
 
-	if stored.Old, err = encodeMap(r.Old); err != nil {
+	if stored.Old, err = dynamo.JSON(r.Old); err != nil {
 		return nil, err
 	}
 
-	if stored.New, err = encodeMap(r.New); err != nil {
+	if stored.New, err = dynamo.JSON(r.New); err != nil {
 		return nil, err
 	}
 
@@ -97,10 +97,10 @@ func EncodeRecord(r streams.Record) (_ []byte, err error) {
 
 // Images returns the images of a record in DynamoDB's JSON, nil for one that it has not.
 func Images(r streams.Record) (oldImage, newImage map[string]any, err error) {
-	if oldImage, err = encodeMap(r.Old); err != nil {
+	if oldImage, err = dynamo.JSON(r.Old); err != nil {
 		return nil, nil, err
 	}
-	newImage, err = encodeMap(r.New)
+	newImage, err = dynamo.JSON(r.New)
 
 	return oldImage, newImage, err
 }
@@ -147,67 +147,6 @@ func DecodeImages(r *streams.Record, keys, oldImage, newImage map[string]any) (e
 	r.New, err = decodeMap(newImage)
 
 	return err
-}
-
-func encodeMap(in dynamo.Item) (map[string]any, error) {
-	if in == nil {
-		return nil, nil
-	}
-
-	out := make(map[string]any, len(in))
-	for k, v := range in {
-		e, err := encodeValue(v)
-		if err != nil {
-			return nil, fmt.Errorf("attribute %s: %w", k, err)
-		}
-		out[k] = e
-	}
-
-	return out, nil
-}
-
-func encodeValue(in ddbtypes.AttributeValue) (any, error) {
-	switch v := in.(type) {
-	case *ddbtypes.AttributeValueMemberS:
-		return map[string]any{"S": v.Value}, nil
-	case *ddbtypes.AttributeValueMemberN:
-		return map[string]any{"N": v.Value}, nil
-	case *ddbtypes.AttributeValueMemberB:
-		return map[string]any{"B": v.Value}, nil
-	case *ddbtypes.AttributeValueMemberBOOL:
-		return map[string]any{"BOOL": v.Value}, nil
-	case *ddbtypes.AttributeValueMemberNULL:
-		return map[string]any{"NULL": v.Value}, nil
-	case *ddbtypes.AttributeValueMemberSS:
-		return map[string]any{"SS": v.Value}, nil
-	case *ddbtypes.AttributeValueMemberNS:
-		return map[string]any{"NS": v.Value}, nil
-	case *ddbtypes.AttributeValueMemberBS:
-		return map[string]any{"BS": v.Value}, nil
-	case *ddbtypes.AttributeValueMemberM:
-		// An empty map must stay a map: encodeMap returns nil for nil, which would decode to no value.
-		m, err := encodeMap(v.Value)
-		if m == nil {
-			m = map[string]any{}
-		}
-
-		return map[string]any{"M": m}, err
-	case *ddbtypes.AttributeValueMemberL:
-		l := make([]any, len(v.Value))
-		for i, e := range v.Value {
-			var err error
-			if l[i], err = encodeValue(e); err != nil {
-				return nil, err
-			}
-		}
-
-		return map[string]any{"L": l}, nil
-	case *ddbtypes.UnknownUnionMember:
-		// Of a type that the SDK does not know. The dead letter is listed as one that cannot be decoded.
-		return map[string]any{v.Tag: v.Value}, nil
-	}
-
-	return nil, fmt.Errorf("value of unknown type %T", in)
 }
 
 func decodeMap(in map[string]any) (dynamo.Item, error) {

@@ -2,11 +2,9 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -45,59 +43,39 @@ func Write(ctx context.Context, api API, check *ddbtypes.ConditionCheck, writes 
 
 	for try := 1; ; try++ {
 		_, err = api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes}, opts...)
-		if inTheWay(err) == nil || try == transactTries || !WriteBackoff.Wait(ctx, try) {
+		if dynamo.InTheWay(err) == nil || try == transactTries || !WriteBackoff.Wait(ctx, try) {
 			break
 		}
-	}
-
-	failed := func(i int) bool {
-		canceled := cancellation(err)
-
-		return canceled != nil && i < len(canceled.CancellationReasons) &&
-			aws.ToString(canceled.CancellationReasons[i].Code) == conditionFailed
 	}
 
 	switch {
 	case err == nil:
 		return nil, true, nil
-	case check != nil && failed(len(writes)-1):
+	case check != nil && fenced(err, len(writes)-1):
 		return nil, false, streams.ErrLeaseLost
-	case failed(0):
-		return cancellation(err).CancellationReasons[0].Item, false, nil
+	}
+
+	if old, failed := dynamo.FailedPart(err, 0); failed {
+		return old, false, nil
 	}
 
 	// The text of the error names no codes.
-	if codes := inTheWay(err); codes != nil {
+	if codes := dynamo.InTheWay(err); codes != nil {
 		err = fmt.Errorf("%v: %w", codes, err)
 	}
 
 	return nil, false, err
 }
 
-const conditionFailed = "ConditionalCheckFailed"
-
 // transactTries is how often a transaction is tried that another write was in the way of, or that was
 // throttled. The SDK does not repeat it.
 const transactTries = 3
 
-// inTheWay returns the codes for which a transaction was canceled if no condition has failed, nil otherwise.
-func inTheWay(err error) (codes []string) {
-	canceled := cancellation(err)
-	if canceled == nil {
-		return nil
-	}
+// fenced reports whether the check, the part with this index, has failed.
+func fenced(err error, check int) bool {
+	_, failed := dynamo.FailedPart(err, check)
 
-	for _, r := range canceled.CancellationReasons {
-		switch code := aws.ToString(r.Code); code {
-		case "", "None":
-		case conditionFailed:
-			return nil
-		default:
-			codes = append(codes, code)
-		}
-	}
-
-	return codes
+	return failed
 }
 
 // writeAlone makes a write that could be a part of a transaction: half as many write units.
@@ -162,15 +140,6 @@ func Apply(ctx context.Context, api Updater, update *dynamo.Update, opts ...func
 
 // Backoff is the pause after failed calls to DynamoDB Streams.
 var Backoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
-
-// cancellation returns the exception that proves that a transaction was not made, nil if err does
-// not prove that.
-func cancellation(err error) *ddbtypes.TransactionCanceledException {
-	var canceled *ddbtypes.TransactionCanceledException
-	errors.As(err, &canceled)
-
-	return canceled
-}
 
 // Count returns how many items a query finds.
 func Count(ctx context.Context, api Querier, in *dynamodb.QueryInput) (int, error) {

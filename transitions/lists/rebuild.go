@@ -133,7 +133,7 @@ func (r *rebuild) run(ctx context.Context, progress func(Rebuilt)) error {
 	item := out.Attributes
 	r.misses = dynamo.Number(item, misses)
 
-	orders, rows := numbers(item, doneOrders), numbers(item, doneLists)
+	orders, rows := dynamo.Numbers(item, doneOrders), dynamo.Numbers(item, doneLists)
 	r.found.Resumed = len(orders)+len(rows) > 0
 
 	sweep := transitions.Sweep{
@@ -352,18 +352,4 @@ func (r *rebuild) listedHead(ctx context.Context, id transitions.OrderID) error 
 	}
 
 	return err
-}
-
-// numbers returns the numbers of a set.
-func numbers(item dynamo.Item, name string) map[int]bool {
-	set := map[int]bool{}
-	if is, ok := item[name].(*types.AttributeValueMemberNS); ok {
-		for _, text := range is.Value {
-			if n, err := strconv.Atoi(text); err == nil {
-				set[n] = true
-			}
-		}
-	}
-
-	return set
 }

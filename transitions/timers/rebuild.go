@@ -202,16 +202,7 @@ func (t *Timers) begin(ctx context.Context) (began time.Time, done map[int]bool,
 		return began, nil, err
 	}
 
-	done = map[int]bool{}
-	if set, isSet := out.Item[doneParts].(*types.AttributeValueMemberNS); isSet {
-		for _, text := range set.Value {
-			if part, err := strconv.Atoi(text); err == nil {
-				done[part] = true
-			}
-		}
-	}
-
-	return dynamo.Time(out.Item, begunAt), done, nil
+	return dynamo.Time(out.Item, begunAt), dynamo.Numbers(out.Item, doneParts), nil
 }
 
 // noteDone notes that a part was read to its end, unless a rebuild for another definition has begun since, to which

@@ -2,7 +2,6 @@ package timers_test
 
 import (
 	"fmt"
-	"net/http"
 	"reflect"
 	"sync"
 	"testing"
@@ -65,21 +64,6 @@ type world struct {
 	made   []string
 }
 
-// dated is a service with the clock: every answer states its time.
-type dated struct {
-	aws.HTTPClient
-	now func() time.Time
-}
-
-func (d dated) Do(r *http.Request) (*http.Response, error) {
-	response, err := d.HTTPClient.Do(r)
-	if err == nil {
-		response.Header.Set("Date", d.now().UTC().Format(http.TimeFormat))
-	}
-
-	return response, err
-}
-
 func newWorld(t *testing.T) *world {
 	t.Helper()
 
@@ -103,7 +87,7 @@ func (w *world) machine(ahead time.Duration) (*transitions.Orders, *timers.Timer
 
 	now := func() time.Time { return w.clock.Now().Add(ahead) }
 	db := dynamodb.New(w.DB.Options(), func(o *dynamodb.Options) {
-		o.APIOptions, o.HTTPClient = nil, dated{o.HTTPClient, w.clock.Now}
+		o.APIOptions, o.HTTPClient = nil, embeddedtest.Dated{Doer: o.HTTPClient, Now: w.clock.Now}
 		o.Retryer = embeddedtest.NoRetries()
 	})
 	orders := w.Orders(func(c *transitions.Config) { c.Definition, c.Now, c.DynamoDB = plan(w.t), now, db })

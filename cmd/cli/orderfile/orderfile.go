@@ -201,7 +201,7 @@ func with[M ~map[string]string](m M, name, text string) M {
 	return m
 }
 
-// fields returns the names of what a CSV may have, sorted.
+// fields returns the names of the fields that a CSV may have, sorted.
 func fields() []string {
 	names := slices.Collect(maps.Keys(setters))
 	for name := range groups {
