@@ -281,6 +281,13 @@ func completeOperation(op *huma.Operation, r route) {
 		}
 	}
 
+	// checkParameters refuses a parameter without a value.
+	for _, parameter := range op.Parameters {
+		if one := 1; (parameter.In == "query" || parameter.In == "header") && parameter.Schema.Type == huma.TypeString && parameter.Schema.MinLength == nil {
+			parameter.Schema.MinLength = &one
+		}
+	}
+
 	if r.isAdmin() {
 		op.Parameters = append(op.Parameters, reasonParameter())
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"ratchet/api"
 )
 
 // validBodies are bodies that the operations accept. The variants are made from them.
@@ -359,5 +361,49 @@ func TestSchemaErrorsNameTheirFields(t *testing.T) {
 
 	if a := s.want(s.ask("GET", "/v1/orders?limit=0", ""), http.StatusUnprocessableEntity, "invalid_request"); !strings.Contains(a.text, `"in":"query","pointer":"limit"`) {
 		t.Errorf("%s", a.text)
+	}
+}
+
+// What the middleware refuses as empty, the document must not call good.
+func TestNoParameterOfTheDocumentMayBeEmpty(t *testing.T) {
+	text, err := api.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var document struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name, In string
+				Schema   struct {
+					Type      any
+					MinLength int
+					Enum      []any
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+
+	texts := 0
+	for path, methods := range document.Paths {
+		for method, operation := range methods {
+			for _, p := range operation.Parameters {
+				if p.In == "path" || p.Schema.Type != "string" || len(p.Schema.Enum) > 0 {
+					continue
+				}
+
+				texts++
+				if p.Schema.MinLength < 1 {
+					t.Errorf("%s %s: the %s parameter %q may be empty", method, path, p.In, p.Name)
+				}
+			}
+		}
+	}
+
+	if texts < 20 {
+		t.Errorf("the document has %d parameters that are texts", texts)
 	}
 }
