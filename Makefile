@@ -33,11 +33,11 @@ asl: ## write the Retry and Catch of statemachine.asl.json as the table of error
 	go test ./activities/steps -count=1 -run TestTheStateMachineIsGenerated -update
 
 .PHONY: reference
-reference: ## write docs/configuration.md and docs/cli.md as the code says
+reference: ## write docs/reference/configuration.md and docs/reference/cli.md as the code says
 	go test ./cmd/cli -count=1 -run 'Reference$$' -update
 
 .PHONY: errors
-errors: ## write docs/errors.md as the code says
+errors: ## write docs/reference/errors.md as the code says
 	go test ./tests/apidocs -count=1 -run ErrorsPage -args -update
 
 ##@ Ship
@@ -131,7 +131,7 @@ sdks: ## try `ratchet dev` as a DynamoDB with the AWS CLI, boto3 and the AWS SDK
 .PHONY: upgrade-check
 upgrade-check: ## run processes of this version and of an earlier commit over the same tables (needs the history of git)
 	@if grep -q '^const earlier = ""' tests/upgrade/earlier_test.go; then \
-	  echo "upgrade-check: two versions were NOT tried beside each other: \`earlier\` in tests/upgrade names no commit (docs/upgrades.md)" >&2; \
+	  echo "upgrade-check: two versions were NOT tried beside each other: \`earlier\` in tests/upgrade names no commit (docs/operate/upgrades.md)" >&2; \
 	  else go test -tags upgrade -count=1 -timeout 15m ./tests/upgrade; fi
 
 .PHONY: contract
@@ -246,7 +246,7 @@ peers: ## measure beside the peers whose programs are in cmd/bench/peers: execut
 	go run ./cmd/bench -only peers
 
 .PHONY: costs
-costs: ## measure what orders cost in capacity units, as in docs/costs.md
+costs: ## measure what orders cost in capacity units, as in docs/operate/costs.md
 	go run ./cmd/bench -costs
 
 ##@ The module

@@ -25,5 +25,5 @@
 //	server                   wires all packages; server/ratchettest is a test kit for your programs
 //	cmd                      cli is the command line, ratchet the command
 //
-// docs/architecture.md shows how they work together.
+// docs/internals/architecture.md shows how they work together.
 package ratchet

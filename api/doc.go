@@ -18,14 +18,14 @@
 //
 //   - A request that changes something and carries an Idempotency-Key, or an id of the
 //     caller's in its path, takes effect at most once. For 48 hours a repeat gets the first
-//     answer that was given, with Idempotent-Replayed: true. docs/api.md lists the
+//     answer that was given, with Idempotent-Replayed: true. docs/guides/api.md lists the
 //     exceptions.
 //   - An event stream leaves out a transition only if it says so, and ends within ten
 //     seconds of the end of its credential.
 //   - A request has the caller that another part of the process has named with [As], or the caller of its
 //     credential. Nothing of a request from the network becomes the former.
 //   - A caller without the grant for personal data sees "[masked]" in place of what can hold something of a
-//     person, and no request may contain that form. docs/api.md has the rules.
+//     person, and no request may contain that form. docs/guides/api.md has the rules.
 //   - A thing of another tenant gets the same answer as a thing that does not exist.
 //   - No answer repeats a value of a refused body, and no answer or log line contains a
 //     task token or a credential.

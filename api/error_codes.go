@@ -129,7 +129,7 @@ var errorCodes = []ErrorCode{
 	{409, "item_full", "The thing has reached DynamoDB's bound: see the message in the log. Use a new one, such as another payment."},
 	{422, "filter_unsupported", "The detail says which filters go together, and whether the server needs lists of orders (setting order-lists)."},
 	{422, "invalid_request", "The member errors lists the fields that break a rule, and the rule. Correct them."},
-	{422, "malformed_callback", "The signature is valid, and the body is none that the server knows. Compare it with docs/money.md or docs/shipping.md."},
+	{422, "malformed_callback", "The signature is valid, and the body is none that the server knows. Compare it with docs/guides/money.md or docs/guides/shipping.md."},
 	{429, "rate_limited", "Wait for Retry-After. The limits are the settings api-rate and api-tenant-rate."},
 	{429, "reactions_behind", "The workers read the orders' stream too late: `ratchet streams status`. Send the same request again after Retry-After."},
 	{429, "too_many_watches", "Close event streams of this caller first."},
@@ -151,7 +151,7 @@ var errorCodes = []ErrorCode{
 }
 
 // ErrorCodes returns every code of the API, once for each status that it comes with. The page of
-// ErrorsPath and docs/errors.md show them.
+// ErrorsPath and docs/reference/errors.md show them.
 func ErrorCodes() []ErrorCode { return slices.Clone(errorCodes) }
 
 // HintOf returns the first hint of a code, "" if the API does not have it.

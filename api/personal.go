@@ -26,7 +26,7 @@ const maskedRule = "must not contain " + masked + ", which stands in answers for
 
 // A member of an answer that can hold something of a person has the tag personal, with one of these rules. A new
 // member needs a decision: TestNoMemberShowsAPerson plants a mark in every text that a request can carry, and looks
-// for it in every answer. docs/api.md says what each rule means for callers.
+// for it in every answer. docs/guides/api.md says what each rule means for callers.
 const (
 	maskAll         = "text"        // the value as a whole: texts, maps with their names, any JSON
 	maskActor       = "actor"       // unless a key, or a part of the service, acted, or the caller itself

@@ -93,10 +93,10 @@ func (d document) texts(s schema, pointer string, found func(pointer string, s s
 }
 
 // shown are the texts of answers that are shown without the grant, by the name of the member: none of them can
-// hold anything that a person is known by, if ids and codes follow the rule of docs/api.md. A text that is not in
+// hold anything that a person is known by, if ids and codes follow the rule of docs/guides/api.md. A text that is not in
 // this list needs the tag personal.
 var shown = map[string]string{
-	"accountId actionId awaited endpoint eventId failureCode handler hold holdId id key on orderId parcel payee payer paymentId ref sku transferId account report request payment execution": "ids, which callers choose; docs/api.md says that no person may be in them",
+	"accountId actionId awaited endpoint eventId failureCode handler hold holdId id key on orderId parcel payee payer paymentId ref sku transferId account report request payment execution": "ids, which callers choose; docs/guides/api.md says that no person may be in them",
 	"state previousState from to event code act effect milestone type currency status incarnation source trace shard":                                                                        "names of the definition, codes, and marks that the server makes",
 	"resource":                               "the ARN of an activity, or the name of an integration",
 	"secret ticket next":                     "secrets of the caller itself, and cursors",

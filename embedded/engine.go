@@ -42,7 +42,7 @@ type Engine struct {
 func Exists(dir string) (bool, error) { return store.Exists(dir) }
 
 // ErrDamaged is the error of Open if files in the directory are damaged.
-// docs/backup.md says what to do.
+// docs/operate/backup.md says what to do.
 var ErrDamaged = store.ErrDamaged
 
 // ErrLocked is the error of Open if another process has an engine open in the directory.

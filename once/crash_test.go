@@ -151,7 +151,7 @@ var crashes = []crashRow{
 }
 
 // TestPoint52_TheCrashMatrixIsAsDocumented kills the first process at every step
-// and lets a second one try after the lease. The table in docs/patterns/claims.md is
+// and lets a second one try after the lease. The table in docs/guides/patterns/claims.md is
 // this test's output.
 func TestPoint52_TheCrashMatrixIsAsDocumented(t *testing.T) {
 	var table strings.Builder

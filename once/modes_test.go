@@ -303,7 +303,7 @@ func TestATransactionDoesNotFinishTheWorkOfALeaseHolder(t *testing.T) {
 	}
 }
 
-// TestPoint51_EachPathCostsWhatIsDocumented measures the costs that docs/patterns/claims.md states.
+// TestPoint51_EachPathCostsWhatIsDocumented measures the costs that docs/guides/patterns/claims.md states.
 func TestPoint51_EachPathCostsWhatIsDocumented(t *testing.T) {
 	w := newWatchedClaims(t)
 	w.deposit(t, "a", 1000)
@@ -368,16 +368,16 @@ func TestPoint51_EachPathCostsWhatIsDocumented(t *testing.T) {
 	onPage(t, table.String())
 }
 
-// onPage checks that docs/patterns/claims.md contains the measured table.
+// onPage checks that docs/guides/patterns/claims.md contains the measured table.
 func onPage(t *testing.T, table string) {
 	t.Helper()
 
-	page, err := os.ReadFile("../docs/patterns/claims.md")
+	page, err := os.ReadFile("../docs/guides/patterns/claims.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	if !strings.Contains(string(page), table) {
-		t.Errorf("docs/patterns/claims.md does not contain this table:\n%s", table)
+		t.Errorf("docs/guides/patterns/claims.md does not contain this table:\n%s", table)
 	}
 }

@@ -38,7 +38,7 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true, Repeats: true, Patience: 40 * time.Second, Server: server.Config{CarrierDelay: 500 * time.Millisecond, AcceptVersions: []int{2}}})
 	env.SetStock("mug", 1000)
 
-	// Workers of each version accept the other one, as docs/orders.md says.
+	// Workers of each version accept the other one, as docs/guides/orders.md says.
 	process := func(definition string, accepts ...int) (*server.Backend, *embeddedtest.Transport) {
 		t.Helper()
 

@@ -20,8 +20,8 @@ import (
 var ErrUnnamed = errors.New("must be named")
 
 var (
-	errNoBank    = fmt.Errorf("bank: %w: set bank to sandbox, which moves no money, or run a program that brings a payments.Processor (docs/own-parts.md)", ErrUnnamed)
-	errNoCarrier = fmt.Errorf("carrier: %w: set carrier to a URL, to execution:ARN, or to sandbox, which moves no parcels, or run a program that brings a shipping.Carrier (docs/own-parts.md)", ErrUnnamed)
+	errNoBank    = fmt.Errorf("bank: %w: set bank to sandbox, which moves no money, or run a program that brings a payments.Processor (docs/guides/own-parts.md)", ErrUnnamed)
+	errNoCarrier = fmt.Errorf("carrier: %w: set carrier to a URL, to execution:ARN, or to sandbox, which moves no parcels, or run a program that brings a shipping.Carrier (docs/guides/own-parts.md)", ErrUnnamed)
 )
 
 // usesSandbox reports whether the sandbox is used for a bank or carrier that neither the settings nor

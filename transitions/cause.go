@@ -38,7 +38,7 @@ type Cause struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// The bounds of a cause. They keep an order within its write unit: see docs/costs.md.
+// The bounds of a cause. They keep an order within its write unit: see docs/operate/costs.md.
 const (
 	maxTextAndTrace = 104  // bytes that are stored
 	maxTextBytes    = 1000 // bytes that a request may have

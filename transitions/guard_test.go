@@ -167,7 +167,7 @@ func TestAGuardComparesWithAValueOfTheRequest(t *testing.T) {
 }
 
 // TestAReturnAfterItsWindowIsRefused takes the order's own definition and adds the guard
-// that docs/transitions.md shows. enteredAt is when the order came into its state.
+// that docs/guides/transitions.md shows. enteredAt is when the order came into its state.
 func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		spec := workflow.Order().Spec()

@@ -53,7 +53,7 @@ const (
 )
 
 // Order returns the definition of an order. It follows the common rules of order systems
-// (commercetools, Saleor, Vendure, Medusa; see docs/orders.md): a paid order may be canceled
+// (commercetools, Saleor, Vendure, Medusa; see docs/guides/orders.md): a paid order may be canceled
 // until the first parcel leaves, and only returned later; a held order ships nothing and
 // remembers whether it was paid; terminal states are final.
 var Order = sync.OnceValue(func() *Definition { return must(orderSpec()) })

@@ -28,7 +28,7 @@ copy holds every write that was acknowledged before, and no transaction in part.
 and compared with its digests before FILE appears.
 
 The file holds everything, also keys of one-time actions: only its owner can read it. On AWS use
-point-in-time recovery instead. docs/backup.md describes what a restore repeats.`,
+point-in-time recovery instead. docs/operate/backup.md describes what a restore repeats.`,
 		Example: "  ratchet backup monday.backup\n  ratchet backup - | ssh vault 'cat > monday.backup'",
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] == "-" {

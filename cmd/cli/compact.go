@@ -23,7 +23,7 @@ engine, it does this and goes on. It needs room for a second copy of the data.
 
 Run it after ` + "`ratchet orders erase`" + `, or to get space back at once. If no process serves the directory,
 logs and manifests of the store are cleaned, too: then no file holds what was erased. Otherwise
-they may hold some of it until the process was started twice more. docs/privacy.md has the details.`,
+they may hold some of it until the process was started twice more. docs/operate/privacy.md has the details.`,
 		Example: "  ratchet orders erase o-1 && ratchet compact\n  ratchet compact --endpoint-url http://127.0.0.1:8700 --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := s.compact(c.Context())

@@ -32,7 +32,7 @@ there is go into the templates: orders-table and its companions, order-lists, re
 names is neither created nor changed.
 
 The folder must be new, empty or of an earlier call; --force replaces files of the same names in any folder.
-docs/deploy.md has the commands that deploy them.`
+docs/operate/deploy.md has the commands that deploy them.`
 
 func deployTemplates(s *settings, kind deploy.Kind) *cobra.Command {
 	name := map[deploy.Kind]string{deploy.CloudFormation: "CloudFormation", deploy.Terraform: "Terraform"}[kind]

@@ -19,7 +19,7 @@ func devCommand(s *settings) *cobra.Command {
 	}
 	c.Flags().String("listen", server.DefaultListen, "HOST:PORT on loopback; port 0 selects a free port")
 	c.Flags().String("api-listen", server.DefaultAPIListen, "HOST:PORT of the HTTP API on loopback; a free port if only --listen is set")
-	c.Flags().Bool("fault-admin", false, "let callers with the token of --data inject faults into the engine, for tests (see docs/engine.md)")
+	c.Flags().Bool("fault-admin", false, "let callers with the token of --data inject faults into the engine, for tests (see docs/guides/engine.md)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, log, err := s.load()
 		if err != nil {

@@ -69,10 +69,10 @@ In a second terminal:
 `, at.engine, b.Config.Data, b.Tables.Orders, arn, ratchet, create)
 
 	if name == "dev" {
-		fmt.Fprintf(out, `See the orders in a browser (docs/console.md):
+		fmt.Fprintf(out, `See the orders in a browser (docs/operate/console.md):
   %s%s/
 
-The HTTP API is at %[1]s (loopback; callers are not authenticated; docs/api.md):
+The HTTP API is at %[1]s (loopback; callers are not authenticated; docs/guides/api.md):
   curl -X PUT %[1]s/v1/orders/sample-2 -H 'Content-Type: application/json' \
     -d '%[3]s'
   curl %[1]s/v1/orders/sample-2
@@ -83,12 +83,12 @@ The HTTP API is at %[1]s (loopback; callers are not authenticated; docs/api.md):
 	}
 
 	if at.admin != "" {
-		fmt.Fprintf(out, "Health and metrics are at %s (docs/monitoring.md):\n  %s health --url %[1]s\n\n", at.admin, ratchet)
+		fmt.Fprintf(out, "Health and metrics are at %s (docs/operate/monitoring.md):\n  %s health --url %[1]s\n\n", at.admin, ratchet)
 	}
 
 	fmt.Fprintf(out, `With the AWS CLI (any credentials work):
   export AWS_ENDPOINT_URL=%[1]s AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x
-  export AWS_DISABLE_HOST_PREFIX_INJECTION=true   # for start-sync-execution and test-state; other SDKs: docs/engine.md
+  export AWS_DISABLE_HOST_PREFIX_INJECTION=true   # for start-sync-execution and test-state; other SDKs: docs/guides/engine.md
   aws dynamodb scan --table-name %[3]s
   aws stepfunctions list-executions --state-machine-arn %[4]s
 

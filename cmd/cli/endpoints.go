@@ -23,7 +23,7 @@ func endpointsCommand(s *settings) *cobra.Command {
 	c := group("endpoints", "Who gets notifications, where and how", append(all, endpointsSchema(s))...)
 	c.Long = "Endpoints get the notifications about orders: webhooks, queues, topics, mailboxes. Workers go by a\n" +
 		"change within 10 seconds. The setting `notify` makes one more, with the id `configured`; here it can\n" +
-		"be enabled and disabled. docs/notifications.md describes them."
+		"be enabled and disabled. docs/guides/notifications.md describes them."
 	c.Example = "  ratchet endpoints create shop https://example.com/hook --states SHIPPED,DELIVERED\n  ratchet endpoints test shop"
 
 	return c

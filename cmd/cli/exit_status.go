@@ -111,7 +111,7 @@ func hintOf(err error) string {
 	case hint == "", code == "invalid_request": // the error names field and rule
 		return ""
 	default:
-		return fmt.Sprintf("hint: %s (%s in docs/errors.md)", hint, code)
+		return fmt.Sprintf("hint: %s (%s in docs/reference/errors.md)", hint, code)
 	}
 }
 

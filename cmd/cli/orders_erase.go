@@ -37,7 +37,7 @@ or refused.
 A dead letter that cannot be read may name the person. Its order is refused with the handler and the id
 of the letter: repeat the command after ` + "`ratchet deadletters discard HANDLER LETTER`" + `.
 
-docs/privacy.md lists what this command cannot reach, like histories of executions and backups, and
+docs/operate/privacy.md lists what this command cannot reach, like histories of executions and backups, and
 for how long that is kept.
 
 Exit status: 0 all erased, 2 bad input, 3 some were refused, 4 no such order.`

@@ -21,9 +21,9 @@ the other Regions. A file (--quotas) is a JSON object of names and numbers, such
 {"SendTaskSuccess": 1000}. Source: ` + plan.SourceOfQuotas + `
 
 Every state that waits for an outside event waits for --waits, unless --wait names another time.
-The DynamoDB units of an order are those of docs/costs.md: an order with one SKU, and its payment.`
+The DynamoDB units of an order are those of docs/operate/costs.md: an order with one SKU, and its payment.`
 
-// The capacity that an order with one SKU and its payment consumes, as docs/costs.md measures it:
+// The capacity that an order with one SKU and its payment consumes, as docs/operate/costs.md measures it:
 // units in all tables, write units in the busiest table, and write units in the item of the SKU.
 const (
 	orderWriteUnits = 43

@@ -131,7 +131,7 @@ func TestExamplesBelongToCommands(t *testing.T) {
 func holdReference(t *testing.T, name, want string) {
 	t.Helper()
 
-	path := filepath.Join("../..", "docs", name)
+	path := filepath.Join("../..", "docs", "reference", name)
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func holdReference(t *testing.T, name, want string) {
 	}
 }
 
-// TestConfigurationReference holds docs/configuration.md.
+// TestConfigurationReference holds docs/reference/configuration.md.
 func TestConfigurationReference(t *testing.T) {
 	holdReference(t, "configuration.md", configurationPage(t))
 }
@@ -186,7 +186,7 @@ like ` + "`1m30s`" + `.
 |---|---|---|---|---|
 `
 
-// configurationPage returns docs/configuration.md.
+// configurationPage returns docs/reference/configuration.md.
 func configurationPage(t *testing.T) string {
 	t.Helper()
 
@@ -333,7 +333,7 @@ func plain(comment string, names map[string]string) string {
 	})
 }
 
-// TestCommandReference holds docs/cli.md.
+// TestCommandReference holds docs/reference/cli.md.
 func TestCommandReference(t *testing.T) {
 	var page strings.Builder
 

@@ -26,7 +26,7 @@ target and where each setting comes from.
 Settings come from flags, then RATCHET_* variables (RATCHET_ENDPOINT_URL for --endpoint-url), then
 the profile --profile of the file --config, then that file (YAML, same names), then defaults.
 Secrets are never arguments: they come from the file, from a variable (RATCHET_WEBHOOK_SECRET) or
-from a file of their own (RATCHET_WEBHOOK_SECRET_FILE). docs/configuration.md lists every setting.
+from a file of their own (RATCHET_WEBHOOK_SECRET_FILE). docs/reference/configuration.md lists every setting.
 
 Exit status of every command: 0 done, 1 failed or a check found a discrepancy, 2 bad
 arguments or input, 3 the request was decided and not applied (refused, or in conflict

@@ -147,13 +147,13 @@ func backendFlags(b *server.Backend) string {
 
 // apiBanner prints how to call the API with a key.
 func apiBanner(out io.Writer, url, ratchet string, withConsole bool) {
-	fmt.Fprintf(out, `The HTTP API is at %s (docs/api.md). Callers need a key:
+	fmt.Fprintf(out, `The HTTP API is at %s (docs/guides/api.md). Callers need a key:
   %s keys create --name me --scope admin
   curl -H 'Authorization: Bearer rk_...' %[1]s/v1/orders
 
 `, url, ratchet)
 
 	if withConsole {
-		fmt.Fprintf(out, "See the orders in a browser, after a login with a key or at the issuer (docs/console.md):\n  %s%s/\n\n", url, console.Path)
+		fmt.Fprintf(out, "See the orders in a browser, after a login with a key or at the issuer (docs/operate/console.md):\n  %s%s/\n\n", url, console.Path)
 	}
 }

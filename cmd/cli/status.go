@@ -25,7 +25,7 @@ and how much of the account's quotas is used, each that needs a person with what
 
 A process writes a heartbeat every ten seconds. It is missing if it gives no sign of life and
 was not stopped; the command looks for up to 12 seconds before it says so. Rates are those of
-the last minute. Quotas are the defaults of the Region (docs/operations.md), and only shown
+the last minute. Quotas are the defaults of the Region (docs/operate/operations.md), and only shown
 on AWS.
 
 Stuck orders are counted by the workers every --stuck-every, because that reads all orders.

@@ -1,5 +1,5 @@
 # Written by `ratchet deploy terraform`: change the program or its settings, and write it again.
-# Alarms, each with a page below docs/runbooks, and a rule for executions that end badly: the same as
+# Alarms, each with a page below docs/operate/runbooks, and a rule for executions that end badly: the same as
 # alarms.yaml of `ratchet deploy cloudformation`.
 
 variable "email" {
@@ -35,13 +35,13 @@ locals {
   }
 
   stopped_alarms = { for activity in local.activities : "activities-not-started-${activity}" => {
-    description = "Tasks of the activity ${activity} are scheduled and no worker starts any. Runbook: docs/runbooks/activities-waiting.md"
+    description = "Tasks of the activity ${activity} are scheduled and no worker starts any. Runbook: docs/operate/runbooks/activities-waiting.md"
     activity    = aws_sfn_activity.activity[activity].arn
     period      = 900
   } }
 
   waiting_alarms = { for activity in local.activities : "activities-waiting-${activity}" => {
-    description = "Tasks of the activity ${activity} wait more than a minute for a worker. Runbook: docs/runbooks/activities-waiting.md"
+    description = "Tasks of the activity ${activity} wait more than a minute for a worker. Runbook: docs/operate/runbooks/activities-waiting.md"
     namespace   = "AWS/States"
     metric      = "ActivityScheduleTime"
     statistic   = "p99"
@@ -52,7 +52,7 @@ locals {
 
   alarms = { for name, alarm in merge(local.stopped_alarms, local.waiting_alarms, {
     stream-on-lambda = {
-      description = "The function that reads the stream of the orders is behind. Runbook: docs/runbooks/stream-behind.md"
+      description = "The function that reads the stream of the orders is behind. Runbook: docs/operate/runbooks/stream-behind.md"
       namespace   = "AWS/Lambda"
       metric      = "IteratorAge"
       statistic   = "Maximum"
@@ -61,19 +61,19 @@ locals {
       threshold   = 300000
     }
     executions-failed = {
-      description = "An execution of an order has failed. Runbook: docs/runbooks/executions-failed.md"
+      description = "An execution of an order has failed. Runbook: docs/operate/runbooks/executions-failed.md"
       namespace   = "AWS/States"
       metric      = "ExecutionsFailed"
       dimensions  = { StateMachineArn = aws_sfn_state_machine.order.arn }
     }
     executions-timed-out = {
-      description = "An execution of an order has timed out. Runbook: docs/runbooks/executions-timed-out.md"
+      description = "An execution of an order has timed out. Runbook: docs/operate/runbooks/executions-timed-out.md"
       namespace   = "AWS/States"
       metric      = "ExecutionsTimedOut"
       dimensions  = { StateMachineArn = aws_sfn_state_machine.order.arn }
     }
     no-stream-reader = {
-      description = "No worker renews a lease, so the stream of the orders is not read. Runbook: docs/runbooks/no-stream-reader.md"
+      description = "No worker renews a lease, so the stream of the orders is not read. Runbook: docs/operate/runbooks/no-stream-reader.md"
       namespace   = "AWS/DynamoDB"
       metric      = "ConsumedWriteCapacityUnits"
       dimensions  = { TableName = "${var.prefix}leases" }
@@ -84,14 +84,14 @@ locals {
       missing     = "breaching"
     }
     handlers-failing = {
-      description = "Handlers of the stream fail, and their records wait or are dead letters. Runbook: docs/runbooks/handlers-failing.md"
+      description = "Handlers of the stream fail, and their records wait or are dead letters. Runbook: docs/operate/runbooks/handlers-failing.md"
       namespace   = "AWS/DynamoDB"
       metric      = "ConsumedWriteCapacityUnits"
       dimensions  = { TableName = "${var.prefix}dead-letters" }
       periods     = 3
     }
     orders-throttled = {
-      description = "DynamoDB throttles writes of orders. Runbook: docs/runbooks/orders-throttled.md"
+      description = "DynamoDB throttles writes of orders. Runbook: docs/operate/runbooks/orders-throttled.md"
       namespace   = "AWS/DynamoDB"
       metric      = "WriteThrottleEvents"
       dimensions  = { TableName = "${var.prefix}orders" }
@@ -99,14 +99,14 @@ locals {
       periods     = 5
     }
     requests-dead-letters = {
-      description = "Requests from the queue were rejected. Runbook: docs/runbooks/requests-dead-letters.md"
+      description = "Requests from the queue were rejected. Runbook: docs/operate/runbooks/requests-dead-letters.md"
       namespace   = "AWS/SQS"
       metric      = "ApproximateNumberOfMessagesVisible"
       statistic   = "Maximum"
       dimensions  = { QueueName = "${var.prefix}requests-dead-letters" }
     }
     requests-waiting = {
-      description = "Requests wait in the queue for more than ten minutes. Runbook: docs/runbooks/requests-waiting.md"
+      description = "Requests wait in the queue for more than ten minutes. Runbook: docs/operate/runbooks/requests-waiting.md"
       namespace   = "AWS/SQS"
       metric      = "ApproximateAgeOfOldestMessage"
       statistic   = "Maximum"

@@ -147,7 +147,7 @@ resource "aws_iam_role" "state_machine" {
   })
 }
 
-# A wait stores its task token (docs/architecture.md).
+# A wait stores its task token (docs/internals/architecture.md).
 resource "aws_iam_role_policy" "waits" {
   name = "waits"
   role = aws_iam_role.state_machine.id

@@ -29,7 +29,7 @@ variable "sandbox" {
 }
 
 variable "table_key" {
-  description = "ARN of a KMS key that encrypts the tables, in place of DynamoDB's own; docs/deploy.md has its policy."
+  description = "ARN of a KMS key that encrypts the tables, in place of DynamoDB's own; docs/operate/deploy.md has its policy."
   type        = string
   default     = ""
 }

@@ -13,7 +13,7 @@ import (
 	"ratchet/tests/program"
 )
 
-const page = "../../docs/howto/adopt.md"
+const page = "../../docs/guides/adopt.md"
 
 // command is one command of the page with its output.
 type command struct {
@@ -79,7 +79,7 @@ func (c command) reads() bool {
 	return false
 }
 
-// TestThePageDoesWhatItSays runs every command of docs/howto/adopt.md in order, in the directory of the example. Only
+// TestThePageDoesWhatItSays runs every command of docs/guides/adopt.md in order, in the directory of the example. Only
 // the ports and the directory of the data differ.
 func TestThePageDoesWhatItSays(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "RATCHET_ENDPOINT_URL", "RATCHET_CONFIG"} {

@@ -1,5 +1,5 @@
 // Command adopt is a shop that has orders already: in a table with pk and sk, with a text in status, which it writes
-// as it likes. docs/howto/adopt.md leads it to transitions without a stop:
+// as it likes. docs/guides/adopt.md leads it to transitions without a stop:
 //
 //	go run ./examples/adopt table             # the shop's table, with four orders
 //	go run ./examples/adopt old o-1 sent      # as it always was: a status is written

@@ -22,7 +22,7 @@
 //
 // # Caveats
 //
-// docs/privacy.md says what this package cannot reach: records of the orders' stream for 24 hours, the
+// docs/operate/privacy.md says what this package cannot reach: records of the orders' stream for 24 hours, the
 // histories of executions, messages in queues, backups, stored answers of the HTTP API, and the reasons
 // that operators have given for their acts.
 package erasure

@@ -1,4 +1,4 @@
-// Package apidocs runs the examples of docs/api.md and docs/howto/http.md, and compares the answers with the page.
+// Package apidocs runs the examples of docs/guides/api.md and docs/guides/http.md, and compares the answers with the page.
 package apidocs
 
 import (
@@ -78,7 +78,7 @@ func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
 func page(t *testing.T) string {
 	t.Helper()
 
-	text, err := os.ReadFile("../../docs/api.md")
+	text, err := os.ReadFile("../../docs/guides/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,14 +119,14 @@ func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
 				t.Errorf("%d examples found, want at least 60", len(all))
 			}
 
-			s.runAll(t, "docs/api.md", all)
+			s.runAll(t, "docs/guides/api.md", all)
 		})
 	}
 }
 
-// TestTheHowToOfHTTPAnswersAsItSays runs the commands of docs/howto/http.md, which stand in a list.
+// TestTheHowToOfHTTPAnswersAsItSays runs the commands of docs/guides/http.md, which stand in a list.
 func TestTheHowToOfHTTPAnswersAsItSays(t *testing.T) {
-	const name = "docs/howto/http.md"
+	const name = "docs/guides/http.md"
 
 	text, err := os.ReadFile("../../" + name)
 	if err != nil {
@@ -259,7 +259,7 @@ func TestThePageNamesEveryCode(t *testing.T) {
 
 	for _, code := range codes {
 		if code != "true" && !strings.Contains(text, "`"+code+"`") {
-			t.Errorf("docs/api.md does not name %s", code)
+			t.Errorf("docs/guides/api.md does not name %s", code)
 		}
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"ratchet/api"
 )
 
-var update = flag.Bool("update", false, "write docs/errors.md as the code says")
+var update = flag.Bool("update", false, "write docs/reference/errors.md as the code says")
 
-const errorsPage = "../../docs/errors.md"
+const errorsPage = "../../docs/reference/errors.md"
 
 const errorsIntro = `# Error codes
 
 Every error of the HTTP API has a ` + "`code`" + ` that programs compare and that is never renamed. Its ` + "`type`" + `
 is a link to this list on the server that has answered: ` + "`GET /errors`" + `, without a credential. The
-command line prints the same hint, with the code, below an error that has one, on standard error. [api.md](api.md#errors)
+command line prints the same hint, with the code, below an error that has one, on standard error. [api.md](../guides/api.md#errors)
 describes the other members, [cli.md](cli.md) the exit statuses. This page is written from the code
 (` + "`make errors`" + `).
 
@@ -32,7 +32,7 @@ Retry-After. A request that was applied is answered as before.
 |---|---|---|
 `
 
-// TestErrorsPage compares docs/errors.md with the code.
+// TestErrorsPage compares docs/reference/errors.md with the code.
 func TestErrorsPage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(errorsIntro)
@@ -54,7 +54,7 @@ func TestErrorsPage(t *testing.T) {
 	}
 
 	if text, err := os.ReadFile(errorsPage); err != nil || string(text) != page.String() {
-		t.Errorf("docs/errors.md is not as the code says: run `make errors` (%v)", err)
+		t.Errorf("docs/reference/errors.md is not as the code says: run `make errors` (%v)", err)
 	}
 }
 

@@ -13,7 +13,7 @@ var commandHeading = regexp.MustCompile(`(?m)^## ratchet (.+)$`)
 // everyCommand wants every command of the program in testdata/cli.txt, so that a new one
 // cannot be without permissions. A command may hold others and do something itself.
 func everyCommand(t *testing.T) {
-	reference, err := os.ReadFile("../../docs/cli.md")
+	reference, err := os.ReadFile("../../docs/reference/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"ratchet/server"
 )
 
-// TestEachServiceHasItsEndpoint holds docs/endpoints.md: without --endpoint-url, each service is called at
+// TestEachServiceHasItsEndpoint holds docs/guides/endpoints.md: without --endpoint-url, each service is called at
 // the URL of its own variable.
 func TestEachServiceHasItsEndpoint(t *testing.T) {
 	rec := serveEngine(t, embed(t, server.Config{Data: t.TempDir()}).Engine.Handler())

@@ -197,13 +197,13 @@ func TestAlarmsHaveRunbooks(t *testing.T) {
 		}
 	}
 
-	found, err := filepath.Glob("../../docs/runbooks/*.md")
+	found, err := filepath.Glob("../../docs/operate/runbooks/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	// The names of Prometheus' alerts; tests/monitoring compares the page with the rules.
-	incidents, err := os.ReadFile("../../docs/incidents.md")
+	incidents, err := os.ReadFile("../../docs/operate/incidents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestTheRuleNamesExecutionsThatEndBadly(t *testing.T) {
 	}
 }
 
-// TestRunbooksNameCommandsThatExist looks up each command of a runbook and of docs/deploy.md in the list
+// TestRunbooksNameCommandsThatExist looks up each command of a runbook and of docs/operate/deploy.md in the list
 // that TestPermissionsAreWhatIsCalled runs.
 func TestRunbooksNameCommandsThatExist(t *testing.T) {
 	var known []string
@@ -235,13 +235,13 @@ func TestRunbooksNameCommandsThatExist(t *testing.T) {
 		known = append(known, command)
 	}
 
-	pages, err := filepath.Glob("../../docs/runbooks/*.md")
+	pages, err := filepath.Glob("../../docs/operate/runbooks/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	command := regexp.MustCompile("(?:`|^    )ratchet ([a-z][a-z -]*[a-z])")
-	for _, page := range append(pages, "../../docs/deploy.md", "../../docs/scale.md", "../../docs/endpoints.md") {
+	for _, page := range append(pages, "../../docs/operate/deploy.md", "../../docs/operate/scale.md", "../../docs/guides/endpoints.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 // elsewhere are the examples whose own tests do not start them, and what does.
 var elsewhere = map[string]struct{ file, text string }{
-	"receiver": {"docs/tutorial.md", "$ RECEIVER_SECRET="},   // tests/tutorial runs each command of the page
+	"receiver": {"docs/learn/tutorial.md", "$ RECEIVER_SECRET="},   // tests/tutorial runs each command of the page
 	"own":      {"Makefile", "in $(USERS)"},                  // a module of its own: `make own`
 	"olist":    {"cmd/cli/olist/olist_test.go", "func Test"}, // a package without a program
 }

@@ -75,9 +75,9 @@ func sources(t *testing.T) []source {
 // unused are exported names without a use that are there for users of the library or for tests of another
 // package, with the reason.
 var unused = map[string]string{
-	"activities/activitiestest.Result": "a test kit of users (docs/howto/testing.md); its own tests use it",
-	"activities/activitiestest.Run":    "a test kit of users (docs/howto/testing.md); its own tests use it",
-	"activities/activitiestest.Task":   "a test kit of users (docs/howto/testing.md); its own tests use it",
+	"activities/activitiestest.Result": "a test kit of users (docs/guides/testing.md); its own tests use it",
+	"activities/activitiestest.Run":    "a test kit of users (docs/guides/testing.md); its own tests use it",
+	"activities/activitiestest.Task":   "a test kit of users (docs/guides/testing.md); its own tests use it",
 	"notify/destination.OpenFile":      "tests of server/ratchettest send to such a file",
 	"transitions.NewIncarnation":       "tests of other packages name the lives of orders",
 	"server.PropagateToAll":            "a value of a setting; tests/tracing sets it as a program of a user would",

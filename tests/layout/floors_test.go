@@ -8,11 +8,11 @@ import (
 )
 
 // floorsPage has the table of floors: one row a top-level folder, from the roof down.
-const floorsPage = "docs/architecture.md"
+const floorsPage = "docs/internals/architecture.md"
 
 var floorRow = regexp.MustCompile("(?m)^\\| `([a-z]+)/` \\| [^|]+ \\|$")
 
-// floors returns the top-level folders with Go packages, as docs/architecture.md lists them, from the
+// floors returns the top-level folders with Go packages, as docs/internals/architecture.md lists them, from the
 // ground up. The root is below all.
 func floors(t *testing.T) []string {
 	t.Helper()

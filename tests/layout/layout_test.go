@@ -1,4 +1,4 @@
-// Package layout holds the rules of docs/architecture.md as tests.
+// Package layout holds the rules of docs/internals/architecture.md as tests.
 package layout
 
 import (
@@ -137,7 +137,7 @@ func TestNoPackageIsADrawer(t *testing.T) {
 }
 
 func TestTheDiagramInTheDocsIsTheDefinition(t *testing.T) {
-	text, err := os.ReadFile("../../docs/orders.md")
+	text, err := os.ReadFile("../../docs/guides/orders.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +148,6 @@ func TestTheDiagramInTheDocsIsTheDefinition(t *testing.T) {
 	}
 
 	if !strings.Contains(string(text), want) {
-		t.Error("docs/orders.md is stale: paste the output of `ratchet workflow show --format mermaid`")
+		t.Error("docs/guides/orders.md is stale: paste the output of `ratchet workflow show --format mermaid`")
 	}
 }

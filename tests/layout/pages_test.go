@@ -12,7 +12,7 @@ import (
 	"ratchet/workflow/diagram"
 )
 
-// TestThePictureOfAnOrderIsTheDefinition: docs/concepts.md shows it.
+// TestThePictureOfAnOrderIsTheDefinition: docs/learn/concepts.md shows it.
 func TestThePictureOfAnOrderIsTheDefinition(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +30,7 @@ func TestThePictureOfAnOrderIsTheDefinition(t *testing.T) {
 func TestThePictureOfAClaimHasEveryStatus(t *testing.T) {
 	t.Parallel()
 
-	for _, page := range []string{"docs/concepts.md", "docs/patterns/claims.md"} {
+	for _, page := range []string{"docs/learn/concepts.md", "docs/guides/patterns/claims.md"} {
 		_, picture, _ := strings.Cut(read(t, page), "stateDiagram-v2")
 		picture, _, _ = strings.Cut(picture, "```")
 
@@ -44,7 +44,10 @@ func TestThePictureOfAClaimHasEveryStatus(t *testing.T) {
 	}
 }
 
-// TestPagesShowCodeThatCompiles looks up each Go block of docs/howto in the file that its first line
+// sketches are guides with code that stands in no file.
+var sketches = map[string]bool{"own-parts.md": true, "queues.md": true, "transitions.md": true, "webhooks.md": true}
+
+// TestPagesShowCodeThatCompiles looks up each Go block of docs/guides in the file that its first line
 // names. A line "// …" stands for lines that are left out; indentation does not count.
 func TestPagesShowCodeThatCompiles(t *testing.T) {
 	t.Parallel()
@@ -52,7 +55,7 @@ func TestPagesShowCodeThatCompiles(t *testing.T) {
 	blocks := 0
 
 	for _, page := range files(t, ".md") {
-		if filepath.Dir(page) != filepath.Join("docs", "howto") {
+		if filepath.Dir(page) != filepath.Join("docs", "guides") || sketches[filepath.Base(page)] {
 			continue
 		}
 

@@ -64,7 +64,7 @@ func (r *receiver) metrics() []*otlp.Metric {
 	return r.newest
 }
 
-// exportsTheCatalog compares what is exported with the catalog, by the rule of docs/monitoring.md: the
+// exportsTheCatalog compares what is exported with the catalog, by the rule of docs/operate/monitoring.md: the
 // name with underscores, the unit and the kind is that in Prometheus.
 func (s *system) exportsTheCatalog(t *testing.T) {
 	s.With(t).Wait("the metrics over OTLP", func() (bool, string, error) {

@@ -94,10 +94,10 @@ func TestAlertRulesNameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// TestEveryAlertHasAnIncidentPage looks up each alert in the table of docs/incidents.md, whose pages must have
+// TestEveryAlertHasAnIncidentPage looks up each alert in the table of docs/operate/incidents.md, whose pages must have
 // the three parts of a runbook.
 func TestEveryAlertHasAnIncidentPage(t *testing.T) {
-	text, err := os.ReadFile("../../docs/incidents.md")
+	text, err := os.ReadFile("../../docs/operate/incidents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,9 +112,9 @@ func TestEveryAlertHasAnIncidentPage(t *testing.T) {
 	}
 
 	for _, rule := range alertRules(t) {
-		page, err := os.ReadFile("../../docs/" + pages[rule.Alert])
+		page, err := os.ReadFile("../../docs/operate/" + pages[rule.Alert])
 		if pages[rule.Alert] == "" || err != nil {
-			t.Errorf("%s has no page in docs/incidents.md: %v", rule.Alert, err)
+			t.Errorf("%s has no page in docs/operate/incidents.md: %v", rule.Alert, err)
 		}
 		delete(pages, rule.Alert)
 
@@ -126,7 +126,7 @@ func TestEveryAlertHasAnIncidentPage(t *testing.T) {
 	}
 
 	for alert := range pages {
-		t.Errorf("docs/incidents.md names %s, which is no alert", alert)
+		t.Errorf("docs/operate/incidents.md names %s, which is no alert", alert)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package monitoring holds what a system shows of itself against the catalog of metrics, the
-// page docs/monitoring.md, the dashboard and the alert rules.
+// page docs/operate/monitoring.md, the dashboard and the alert rules.
 package monitoring
 
 import (

@@ -1,4 +1,4 @@
-// Package tutorial does what docs/tutorial.md says, and compares what happens with the page.
+// Package tutorial does what docs/learn/tutorial.md says, and compares what happens with the page.
 //
 // The page has blocks of the language "console". A line that begins with "$ " is a command; the lines
 // up to the next command are its output, standard error included. The rules for output that differs
@@ -30,7 +30,7 @@ import (
 
 const (
 	root = "../.."
-	page = "docs/tutorial.md"
+	page = "docs/learn/tutorial.md"
 )
 
 // allowed matches the commands that the page may use: Go, the shell's own, and the built programs.

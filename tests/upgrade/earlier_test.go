@@ -22,7 +22,7 @@ func buildEarlier(t *testing.T) string {
 	t.Helper()
 
 	if earlier == "" {
-		t.Skip("`earlier` names no commit: two versions were NOT tried beside each other (docs/upgrades.md)")
+		t.Skip("`earlier` names no commit: two versions were NOT tried beside each other (docs/operate/upgrades.md)")
 	}
 
 	if out, err := exec.CommandContext(t.Context(), "git", "cat-file", "-e", earlier+"^{commit}").CombinedOutput(); err != nil {

@@ -21,7 +21,7 @@ type Load struct {
 	// are the write units in its busiest table, and ItemUnits the write units in an item
 	// that orders share, such as the stock of a popular SKU.
 	WriteUnits, ReadUnits, TableUnits, ItemUnits float64
-	// Timed is how many transitions of an order time makes. Each costs the units that docs/costs.md measures, in
+	// Timed is how many transitions of an order time makes. Each costs the units that docs/operate/costs.md measures, in
 	// addition to those of the order.
 	Timed float64
 }

@@ -169,7 +169,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestATransitionByTimeCostsUnitsOfDynamoDB: four write units and half a read unit, as docs/costs.md measures, and nothing
+// TestATransitionByTimeCostsUnitsOfDynamoDB: four write units and half a read unit, as docs/operate/costs.md measures, and nothing
 // of Step Functions.
 func TestATransitionByTimeCostsUnitsOfDynamoDB(t *testing.T) {
 	without := report(t, fourStates, plan.Load{WriteUnits: 10, ReadUnits: 10})

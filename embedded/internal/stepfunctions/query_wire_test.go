@@ -131,9 +131,9 @@ func TestTestStateQueries(t *testing.T) {
 	}
 }
 
-// The example in docs/engine.md works as the page describes.
+// The example in docs/guides/engine.md works as the page describes.
 func TestTheExampleOfJSONata(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/engine.md")
+	page, err := os.ReadFile("../../../docs/guides/engine.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ var ErrDamaged = errors.New("files are damaged")
 var ErrLocked = errors.New("another process has this directory open")
 
 // whatToDo is the advice for damaged files.
-const whatToDo = "copy the directory away, and restore a backup (docs/backup.md)"
+const whatToDo = "copy the directory away, and restore a backup (docs/operate/backup.md)"
 
 // Errors of Pebble that have a text and no value.
 const (
@@ -72,7 +72,7 @@ func damaged(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 func (d *DB) fail(detail string) {
 	d.fails.Do(func() {
 		err := fmt.Errorf("store in %s failed: %s. The process ends so that nothing unsaved is acknowledged; what was answered is on disk. "+
-			"Start it again when the disk works (docs/backup.md)", d.dir, detail)
+			"Start it again when the disk works (docs/operate/backup.md)", d.dir, detail)
 
 		// The panic is in a goroutine of its own: net/http recovers the panic of a handler, and the
 		// process would go on.
