@@ -30,7 +30,7 @@ func (p *edition) ownSet() Attributes {
 		return c.Set
 	}
 
-	return nil
+	return p.edit.Own.Set
 }
 
 // refusedByIndex recognizes the refusal of a value that an index cannot have as a key. A transaction says the same

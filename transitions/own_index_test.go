@@ -65,6 +65,20 @@ func ownWrites(s *orders, set transitions.Attributes) map[string]func(context.Co
 
 			return err
 		},
+		"items": func(ctx context.Context) error {
+			e := edit("o-1", "e-2")
+			e.Own = change
+			_, err := ownEdits(s)["AddItems"](ctx, e)
+
+			return err
+		},
+		"items in a transaction": func(ctx context.Context) error {
+			e := edit("o-1", "e-3")
+			e.Own = change
+			_, err := ownEdits(s)["AddItemsIn"](ctx, e)
+
+			return err
+		},
 		"edit": func(ctx context.Context) error { _, err := s.SetOwn(ctx, edit("o-1", "e-1"), change); return err },
 	}
 }
