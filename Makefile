@@ -145,7 +145,7 @@ alerts: ## check the alert rules and run their tests (needs promtool: Debian's p
 
 .PHONY: deploy-check
 deploy-check: $(DEPLOY_CHECKS) ## check the templates with cfn-lint and checkov (needs Python 3 and PyPI), and with terraform fmt where there is Terraform
-	$(DEPLOY_CHECKS)/bin/cfn-lint deploy/cloudformation/*.yaml examples/lambda/template.yaml
+	$(DEPLOY_CHECKS)/bin/cfn-lint deploy/cloudformation/*.yaml examples/lambda/template.yaml examples/recurring/template.yaml
 	$(DEPLOY_CHECKS)/bin/checkov --skip-download --config-file deploy/checkov.yaml --directory deploy
 	@if command -v terraform >/dev/null; then terraform fmt -check -diff deploy/terraform; \
 	  else echo "Terraform is not installed; TestTerraformIsFormatted does what terraform fmt -check does"; fi
