@@ -46,7 +46,7 @@ func TestTheStatesLanguageIsAsDocumented(t *testing.T) {
 		{"Base64Decode of nonsense", pass(`States.Base64Decode('%')`), `{}`, "States.IntrinsicFailure"},
 		{"Hash", pass(`States.Hash('input data', 'SHA-1')`), `{}`, `{"a":"aaff4a450a104cd177d28d18d74485e8cae074b7"}`},
 		{"Hash of another algorithm", pass(`States.Hash('input data', 'SHA-3')`), `{}`, "States.IntrinsicFailure"},
-		{"JsonMerge", pass(`States.JsonMerge($.x, $.y, false)`), `{"x":{"a":{"a1":1,"a2":2},"b":2},"y":{"a":{"a3":1,"a4":2},"c":3}}`, `{"a":{"a":{"a3":1,"a4":2},"b":2,"c":3}}`},
+		{"JsonMerge", pass(`States.JsonMerge($.x, $.y, false)`), `{"x":{"a":{"a1":1,"a2":2},"b":2},"y":{"a":{"a3":1,"a4":2},"c":3}}`, `{"a":{"b":2,"a":{"a3":1,"a4":2},"c":3}}`},
 		{"JsonMerge, deep", pass(`States.JsonMerge($.x, $.y, true)`), `{"x":{},"y":{}}`, "States.IntrinsicFailure"},
 		{"StringToJson", pass(`States.StringToJson($.s)`), `{"s":"{\"foo\": \"bar\"}"}`, `{"a":{"foo":"bar"}}`},
 		{"StringToJson of nonsense", pass(`States.StringToJson($.s)`), `{"s":"{"}`, "States.IntrinsicFailure"},

@@ -15,8 +15,8 @@ func jsonMerge(s *Scope, _ *call, a [][]byte) ([]byte, error) {
 		return nil, errors.New("the third argument must be false: only shallow merging is supported")
 	}
 
-	// The names of both objects are in maps for a while.
-	if !s.Meter.make(2 * (len(a[0]) + len(a[1]))) {
+	// The names of the second object are in a map for a while.
+	if !s.Meter.make(2 * len(a[1])) {
 		return nil, s.Meter.err
 	}
 
