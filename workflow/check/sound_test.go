@@ -115,6 +115,9 @@ func TestWhatTheDataSaysOfTheOrder(t *testing.T) {
 			want: []string{"illegal-event F", "overtaken-not-caught F"}},
 		{name: "a distributed Map tolerates the failure of its items", first: "Each", states: `
 "Each":{"Type":"Map","ItemsPath":"$.items","ItemSelector":{"order.$":"$.order"},"ToleratedFailurePercentage":100,"ResultPath":null,"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"G","States":{"G":{"Type":"Task",GO,LIMITS,"End":true}}},"Next":"Look"},`},
+		{name: "one that tolerates some fails with more of them", first: "Each", states: `
+"Each":{"Type":"Map","ItemsPath":"$.items","ItemSelector":{"order.$":"$.order"},"ToleratedFailurePercentage":50,"ResultPath":null,"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"G","States":{"G":{"Type":"Task",GO,LIMITS,"End":true}}},"Next":"Look"},`,
+			want: []string{"overtaken-not-caught Each/G"}},
 		{name: "one that does not fails with a name of its own", first: "Each", states: `
 "Each":{"Type":"Map","ItemsPath":"$.items","ItemSelector":{"order.$":"$.order"},"ResultPath":null,"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"G","States":{"G":{"Type":"Task",GO,LIMITS,"End":true}}},"Catch":[MOVED],"Next":"Look"},`,
 			want: []string{"overtaken-not-caught Each/G"}},
