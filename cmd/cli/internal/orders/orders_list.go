@@ -81,17 +81,16 @@ func ordersList(s *settings.Settings) *cobra.Command {
 				fmt.Fprintf(c.ErrOrStderr(), "left out: order %s cannot be read: %s\n", bad.OrderID, terminal.OneLine(bad.Reason))
 			}
 
+			timed := make([]timedOrder, len(found.Orders))
+			for i, o := range found.Orders {
+				timed[i] = withTimers(b, o)
+			}
+
 			if s.JSON {
-				return terminal.PrintMore(c.ErrOrStderr(), found.Next, terminal.PrintLines(c.OutOrStdout(), found.Orders))
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ORDER\tSTATE\tTRANSITION\tUPDATED")
-
-			for _, o := range found.Orders {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", o.ID, o.State, o.TransitionID, terminal.StampOf(o.UpdatedAt))
+				return terminal.PrintMore(c.ErrOrStderr(), found.Next, terminal.PrintLines(c.OutOrStdout(), timed))
 			}
 
-			return terminal.PrintMore(c.ErrOrStderr(), found.Next, w.Flush())
+			return terminal.PrintMore(c.ErrOrStderr(), found.Next, printOrders(c.OutOrStdout(), timed, b.Orders.HasTimers()))
 		})
 	}
 
