@@ -1,12 +1,13 @@
 package layout
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"ratchet/docs"
 )
 
 var (
@@ -17,17 +18,13 @@ var (
 	anchor  = regexp.MustCompile(`<a id="([^"]+)">`)
 	// code is text in which nothing is a link.
 	code = regexp.MustCompile("`[^`\n]*`")
-	// linked is the text of a link, which stands in the heading's anchor without its address.
-	linked = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-	// dropped are the characters of a heading that its anchor lacks.
-	dropped = regexp.MustCompile(`[^\p{L}\p{N}\s_-]`)
 )
 
 // TestLinksOfDocumentsLeadSomewhere looks up each file and each heading that a document links to.
 func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 	t.Parallel()
 
-	known := map[string]map[string]bool{}
+	known := map[string]docs.Anchors{}
 
 	for _, name := range files(t, ".md") {
 		for _, fault := range deadLinks(t, name, known) {
@@ -65,7 +62,7 @@ func TestEveryPageIsListed(t *testing.T) {
 }
 
 // deadLinks returns the links of a document that lead nowhere. known caches the anchors of files.
-func deadLinks(t *testing.T, name string, known map[string]map[string]bool) (faults []string) {
+func deadLinks(t *testing.T, name string, known map[string]docs.Anchors) (faults []string) {
 	t.Helper()
 
 	for _, m := range link.FindAllStringSubmatch(blank(blank(read(t, name), fenced), code), -1) {
@@ -95,26 +92,15 @@ func deadLinks(t *testing.T, name string, known map[string]map[string]bool) (fau
 	return faults
 }
 
-// anchors returns the names by which links reach the headings of a document, as forges and the console
-// make them: in lower case, without punctuation, with hyphens for spaces, and numbered from the second of a
-// name on.
-func anchors(text string) map[string]bool {
-	found := map[string]bool{}
+// anchors returns the names by which links reach the places of a document.
+func anchors(text string) docs.Anchors {
+	found := docs.Anchors{}
 	for _, m := range anchor.FindAllStringSubmatch(text, -1) {
 		found[m[1]] = true
 	}
 
 	for _, m := range heading.FindAllStringSubmatch(blank(text, fenced), -1) {
-		id := strings.ToLower(linked.ReplaceAllString(m[1], "$1"))
-		id = strings.ReplaceAll(dropped.ReplaceAllString(id, ""), " ", "-")
-
-		for again, n := id, 1; ; n++ {
-			if !found[again] {
-				found[again] = true
-				break
-			}
-			again = fmt.Sprintf("%s-%d", id, n)
-		}
+		found.Next(m[1])
 	}
 
 	return found
