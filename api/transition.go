@@ -156,6 +156,11 @@ type applied struct {
 }
 
 func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput) (*applyOutput, error) {
+	own, refusal := c.ownChange(in.Body.Own)
+	if refusal != nil {
+		return nil, refusal
+	}
+
 	r := transitions.Request{
 		OrderID:      c.tenant.orderID(in.OrderID),
 		Event:        workflow.Event(in.Body.Event),
@@ -163,7 +168,7 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 		TransitionID: transitions.TransitionID(in.Body.TransitionID),
 		RequestID:    transitions.RequestID(in.Key),
 		Values:       in.Body.Values,
-		Own:          in.Body.Own.change(),
+		Own:          own,
 		Cause:        c.cause(ctx, in.Body.Cause),
 	}
 	if seen, conditional := in.Seen(); conditional {
