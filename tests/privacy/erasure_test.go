@@ -30,7 +30,7 @@ import (
 const person = "MARKED"
 
 // term is after what time expires orders that are not paid, and closes those that were delivered.
-const term = time.Hour
+const term = 10 * time.Minute
 
 // ended is an order of the person, and the content of its tables before the erasure.
 type ended struct {
