@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/start"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -173,7 +175,7 @@ func TestPrintedCommandsHaveTheirExitStatus(t *testing.T) {
 			return 0, nil
 		}
 
-		return report(err), err
+		return exit.Report(err), err
 	}
 
 	for _, line := range []string{
@@ -284,7 +286,7 @@ func TestTheBannersOrderCanBePlaced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			create, body := sampleOrder(d)
+			create, body := start.SampleOrder(d)
 
 			root := newRoot(server.Parts{})
 			root.SetArgs(append(strings.Fields(create), "--no-execution"))
