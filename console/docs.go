@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"mime"
 	"net/http"
 	"net/url"
 	"path"
@@ -58,17 +57,16 @@ func (h *handler) documentRoutes() {
 		h.mux.HandleFunc("GET "+Path+p.path, func(w http.ResponseWriter, r *http.Request) { h.show(w, r, p) })
 	}
 
-	h.mux.HandleFunc("GET "+Path+"/docs/pictures/{name}", func(w http.ResponseWriter, r *http.Request) {
-		picture, err := docs.Files.ReadFile("pictures/" + r.PathValue("name"))
-		if err != nil {
-			http.NotFound(w, r)
-			return
-		}
+	pictures, err := fs.Sub(docs.Files, "pictures")
+	if err != nil {
+		panic(err) // only of a malformed name
+	}
+	serve := http.StripPrefix(Path+"/docs/pictures/", http.FileServerFS(pictures))
 
-		w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(r.PathValue("name"))))
+	h.mux.HandleFunc("GET "+Path+"/docs/pictures/{name}", func(w http.ResponseWriter, r *http.Request) {
 		// A drawing has its style within.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-		_, _ = w.Write(picture) // fails only if the client is gone
+		serve.ServeHTTP(w, r)
 	})
 }
 

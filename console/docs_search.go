@@ -107,8 +107,8 @@ func (l *library) find(words string) []hit {
 	return found[:min(len(found), mostFound)]
 }
 
-// judge reports whether the section has all words, each also as a part of a longer one. Words in titles and headings
-// count more, and pages for maintainers and lists of everything less.
+// judge reports whether the section has all words, each also as a part of a longer one. Words in titles and headings, and
+// words that stand together, count more; pages for maintainers and lists of everything count less.
 func (s section) judge(words []string) (hit, bool) {
 	h := hit{section: s}
 	title, heading := strings.ToLower(s.doc.title), strings.ToLower(s.heading)
@@ -129,6 +129,10 @@ func (s section) judge(words []string) (hit, bool) {
 		}
 	}
 
+	if strings.Contains(s.lower, strings.Join(words, " ")) {
+		h.score += 15
+	}
+
 	if folder, _, _ := strings.Cut(s.doc.name, "/"); folder == "internals" || folder == "reference" {
 		h.score /= 3
 	}
@@ -144,7 +148,8 @@ func (s section) excerpt(words []string) (before, match, after string) {
 		lower = s.text
 	}
 
-	for _, word := range words {
+	// All words together, if they stand so.
+	for _, word := range append([]string{strings.Join(words, " ")}, words...) {
 		if at := strings.Index(lower, word); at >= 0 {
 			before, match, after = s.text[:at], s.text[at:at+len(word)], s.text[at+len(word):]
 			break

@@ -44,9 +44,9 @@ func TestThePictureOfAClaimHasEveryStatus(t *testing.T) {
 	}
 }
 
-// TestPagesShowCodeThatCompiles looks up each Go block of docs/guides in the file that its first line
-// names. A line "// …" stands for lines that are left out; indentation does not count.
-func TestPagesShowCodeThatCompiles(t *testing.T) {
+// TestPagesShowCodeThatRuns looks up each block of Go, Python and TypeScript of docs/guides in the file that its
+// first line names. A line "// …" stands for lines that are left out; indentation does not count.
+func TestPagesShowCodeThatRuns(t *testing.T) {
 	t.Parallel()
 
 	blocks := 0
@@ -56,11 +56,11 @@ func TestPagesShowCodeThatCompiles(t *testing.T) {
 			continue
 		}
 
-		for _, block := range goBlocks(read(t, page)) {
+		for _, block := range codeBlocks(read(t, page)) {
 			blocks++
 
 			first, code, _ := strings.Cut(block, "\n")
-			name, named := strings.CutPrefix(first, "// ")
+			name, named := strings.CutPrefix(strings.Replace(first, "# ", "// ", 1), "// ")
 
 			text, err := os.ReadFile(filepath.Join(root, name))
 			if !named || err != nil {
@@ -86,8 +86,8 @@ func TestPagesShowCodeThatCompiles(t *testing.T) {
 	}
 }
 
-// goBlocks returns the text of the blocks of Go code, which may be indented.
-func goBlocks(text string) []string {
+// codeBlocks returns the text of the blocks of code, which may be indented.
+func codeBlocks(text string) []string {
 	var (
 		all    []string
 		inside bool
@@ -95,7 +95,7 @@ func goBlocks(text string) []string {
 
 	for line := range strings.Lines(text) {
 		switch trimmed := strings.TrimSpace(line); {
-		case trimmed == "```go":
+		case trimmed == "```go", trimmed == "```python", trimmed == "```ts":
 			inside = true
 			all = append(all, "")
 		case strings.HasPrefix(trimmed, "```"):
