@@ -1,10 +1,12 @@
 package embedded_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/embedded/embeddedtest"
 )
@@ -119,6 +121,60 @@ func TestTheStatesLanguageIsAsDocumented(t *testing.T) {
 
 		if got != row.want {
 			t.Errorf("%s: %s %s, want %s", row.name, got, aws.ToString(out.Cause), row.want)
+		}
+	}
+}
+
+// TestErrorsAreCaughtAsDocumented has what the developer guide says of error names, Retry and Catch.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
+func TestErrorsAreCaughtAsDocumented(t *testing.T) {
+	client := sfn.NewFromConfig(embeddedtest.Open(t).AWSConfig())
+
+	const task = `{"Type":"Task","Resource":"arn:aws:states:::sqs:sendMessage","Parameters":{"QueueUrl":"q","MessageBody":"m"},"End":true`
+	catch := func(rules string) string { return task + `,"Catch":[` + rules + `]}` }
+	retry := func(rule string) string { return task + `,"Retry":[{"ErrorEquals":["E"],` + rule + `}]}` }
+
+	for _, row := range []struct {
+		name, state, fails string
+		retries            int32
+		want               string
+	}{
+		{"a name of the task's own", catch(`{"ErrorEquals":["E"],"Next":"Mine"},{"ErrorEquals":["States.ALL"],"Next":"All"}`), "E", 0, "Mine"},
+		{"the first rule that fits", catch(`{"ErrorEquals":["States.TaskFailed"],"Next":"Task"},{"ErrorEquals":["E"],"Next":"Mine"}`), "E", 0, "Task"},
+		{"TaskFailed is no Timeout", catch(`{"ErrorEquals":["States.TaskFailed"],"Next":"Task"},{"ErrorEquals":["States.ALL"],"Next":"All"}`), "States.Timeout", 0, "All"},
+		{"TaskFailed is Permissions", catch(`{"ErrorEquals":["States.TaskFailed"],"Next":"Task"}`), "States.Permissions", 0, "Task"},
+		// The guide excepts this error. It was recorded that the answer of a call is no exception.
+		{"ALL is DataLimitExceeded of a call", catch(`{"ErrorEquals":["States.ALL"],"Next":"All"}`), "States.DataLimitExceeded", 0, "All"},
+		{"ALL is no Runtime", catch(`{"ErrorEquals":["States.ALL"],"Next":"All"}`), "States.Runtime", 0, "States.Runtime"},
+		{"no rule fits", catch(`{"ErrorEquals":["F"],"Next":"All"}`), "E", 0, "E"},
+		{"the first retry", retry(`"IntervalSeconds":3,"BackoffRate":2`), "E", 0, "3"},
+		{"the second", retry(`"IntervalSeconds":3,"BackoffRate":2`), "E", 1, "6"},
+		{"the last of three", retry(`"IntervalSeconds":3,"BackoffRate":2`), "E", 2, "12"},
+		{"no fourth", retry(`"IntervalSeconds":3,"BackoffRate":2`), "E", 3, "E"},
+		{"a longest pause", retry(`"IntervalSeconds":3,"BackoffRate":2,"MaxDelaySeconds":5`), "E", 2, "5"},
+		{"the defaults", retry(`"MaxAttempts":1`), "E", 0, "1"},
+		{"no attempt", retry(`"MaxAttempts":0`), "E", 0, "E"},
+	} {
+		out, err := client.TestState(t.Context(), &sfn.TestStateInput{
+			Definition: &row.state, Input: aws.String("{}"), RoleArn: aws.String("arn:aws:iam::000000000000:role/r"), InspectionLevel: types.InspectionLevelDebug,
+			Mock:               &types.MockInput{ErrorOutput: &types.MockErrorOutput{Error: &row.fails, Cause: aws.String("c")}},
+			StateConfiguration: &types.TestStateConfiguration{RetrierRetryCount: aws.Int32(row.retries)},
+		})
+		if err != nil {
+			t.Errorf("%s: %v", row.name, err)
+			continue
+		}
+
+		got := aws.ToString(out.Error)
+		switch {
+		case out.NextState != nil:
+			got = *out.NextState
+		case out.Status == types.TestExecutionStatusRetriable:
+			got = fmt.Sprint(aws.ToInt32(out.InspectionData.ErrorDetails.RetryBackoffIntervalSeconds))
+		}
+
+		if got != row.want {
+			t.Errorf("%s: %s %s, want %s", row.name, got, out.Status, row.want)
 		}
 	}
 }
