@@ -91,6 +91,8 @@ var printedCommands = map[string]struct {
 	"ratchet orders edit add-item {order} {sku}:{quantity}:{price} --event-id {key}":    {"orders edit add-item o-3 pen:1:2 --event-id k-4", 0},
 	"ratchet orders edit add-note {order} {text} --event-id {key}":                      {"orders edit add-note o-3 note --event-id k-5", 0},
 	"ratchet orders edit set-address {order} {kind} {lines} --event-id {key}":           {"orders edit set-address o-3 shipping street=x --event-id k-6", 0},
+	"ratchet orders edit set-own {order} --set {name}={value} --event-id {key}":         {"orders edit set-own o-3 --set shelf=7 --event-id k-8", 0},
+	"ratchet orders edit set-own {order} --remove {name} --event-id {key}":              {"orders edit set-own o-3 --remove shelf --event-id k-9", 0},
 	"ratchet deliveries resend {order}/{incarnation}/{transition}/{endpoint}":           {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
 	"ratchet deadletters redrive {handler} {letter}":                                    {"deadletters redrive notify letter-1", 4},
 	"ratchet deadletters discard {handler} {letter}":                                    {"deadletters discard notify letter-1", 4},

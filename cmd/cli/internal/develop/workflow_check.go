@@ -37,8 +37,14 @@ func checkCommand(s *settings.Settings) *cobra.Command {
 		"definition to check against (YAML or JSON, see workflow show --format yaml); default the order's")
 
 	command.RunE = func(c *cobra.Command, args []string) error {
-		// The shop's machine is checked with the shop's rules, another one with its own.
-		if report, own, err := checkOwnWorkflow(s, args, *definition); own {
+		// Without arguments it is what a process would run, by the same check that the process makes.
+		if len(args) == 0 && *definition == "" {
+			cfg, _, err := s.Load()
+			if err != nil {
+				return err
+			}
+			report, err := cfg.CheckWorkflow()
+
 			return printReport(s, c, report, err)
 		}
 
@@ -76,23 +82,6 @@ func checkCommand(s *settings.Settings) *cobra.Command {
 	}
 
 	return command
-}
-
-// checkOwnWorkflow checks the workflow of the settings or of the program, if it is not the shop's
-// and the command names no other one. own reports whether it has checked one.
-func checkOwnWorkflow(s *settings.Settings, args []string, definition string) (report check.Report, own bool, err error) {
-	cfg, _, err := s.Load()
-	if err != nil {
-		return check.Report{}, true, err
-	}
-
-	// A file or a definition in the arguments replaces the settings'.
-	if len(args) > 0 || definition != "" || cfg.StateMachine == "" && cfg.Parts.Workflow == nil {
-		return check.Report{}, false, nil
-	}
-	report, err = cfg.CheckWorkflow()
-
-	return report, true, err
 }
 
 // printReport prints a report, and returns the error with which the check ends. failed is the error

@@ -26,6 +26,11 @@ func (s *Settings) Definition(c *cobra.Command, name, path string) (*workflow.De
 		}
 
 		path, versions = cfg.OrderDefinition, cfg.AcceptVersions
+
+		// Without a file, a process has the shop's definition with the times of the settings.
+		if path == "" {
+			return workflow.OrderWith(workflow.Terms{ExpireUnpaid: cfg.ExpireUnpaid, ReturnWindow: cfg.ReturnWindow})
+		}
 	}
 
 	if path == "" {
