@@ -221,7 +221,7 @@ var acts = []act{
 	{
 		name: "resend", title: "Send again", does: "Sends the notification of this transition to the endpoint once more.", scope: auth.Admin,
 		method: http.MethodPost, path: orderPath + "/deliveries/{transition}/{endpoint}/redeliver",
-		command: "ratchet deliveries redeliver {order}/{incarnation}/{transition}/{endpoint}", fixed: []string{"incarnation"},
+		command: "ratchet deliveries resend {order}/{incarnation}/{transition}/{endpoint}", fixed: []string{"incarnation"},
 	},
 	{
 		name: "redrive-letter", title: "Redrive", does: "Gives the change to its handler once more.", scope: auth.Admin,
