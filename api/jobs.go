@@ -35,6 +35,12 @@ func (s *service) jobRoutes(h huma.API) {
 		summary: "Read a job: its state, and its results by code",
 	}, s.getJob)
 
+	register(s, h, route{
+		id: "list-job-results", method: http.MethodGet, path: "/v1/jobs/{job}/results", tag: "jobs", scope: auth.Admin, status: http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "List the subjects of a job with a result: those whose act was not done, or those with a code",
+	}, s.listJobResults)
+
 	verb := func(verb, summary, description string) route {
 		return adminVerb("jobs", verb+"-job", http.MethodPost, "/v1/jobs/{job}/"+verb, summary, description, "job").mayConflict()
 	}
@@ -63,7 +69,7 @@ type createJobInput struct {
 	}
 }
 
-// jobSample is a subject of a dry run.
+// jobSample is a subject of a job.
 type jobSample struct {
 	ID   string `json:"id"`
 	Code string `json:"code"`
@@ -85,7 +91,7 @@ type jobShown struct {
 	Total     int            `json:"total" doc:"How many subjects are selected."`
 	Results   int            `json:"results" doc:"How many of them have a result."`
 	Counts    map[string]int `json:"counts" doc:"The results by code: done, selected (dryRun), gone, failed, and the codes of refusals."`
-	Sample    []jobSample    `json:"sample,omitempty" doc:"Some subjects of a dry run."`
+	Sample    []jobSample    `json:"sample,omitempty" doc:"Some subjects of a dry run, or of another job those first ones whose act was not done."`
 	CreatedAt time.Time      `json:"createdAt"`
 	EndedAt   *time.Time     `json:"endedAt,omitempty"`
 }
@@ -108,6 +114,19 @@ type listJobsOutput struct {
 	Body struct {
 		Jobs []jobShown `json:"jobs"`
 		Next string     `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+type jobResultsInput struct {
+	input.Page
+	Job  string `path:"job" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9.-]*[A-Za-z0-9-][A-Za-z0-9.-]*$"`
+	Code string `query:"code" minLength:"1" maxLength:"64" pattern:"^[a-z_]+$" doc:"Only those with this code. Without it: all but done." example:"failed"`
+}
+
+type jobResultsOutput struct {
+	Body struct {
+		Results []jobSample `json:"results"`
+		Next    string      `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end. A page of a large job may be empty and have a next one."`
 	}
 }
 
@@ -250,6 +269,39 @@ func (s *service) getJob(ctx context.Context, c caller, in *jobInput) (*jobOutpu
 	j, err := store.Get(ctx, c.tenant.owner(), in.Job)
 
 	return showJob(c, j, err)
+}
+
+func (s *service) listJobResults(ctx context.Context, c caller, in *jobResultsInput) (*jobResultsOutput, error) {
+	store, err := s.jobs()
+	if err != nil {
+		return nil, err
+	}
+
+	binding := []string{"job-results", string(c.tenant), in.Job, in.Code}
+
+	after, p := s.cursors.open(in.Cursor, binding...)
+	if p != nil {
+		return nil, p
+	}
+
+	j, err := store.Get(ctx, c.tenant.owner(), in.Job)
+	if err != nil {
+		return nil, err
+	}
+
+	found, next, err := store.Results(ctx, j, in.Code, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &jobResultsOutput{}
+	out.Body.Results, out.Body.Next = []jobSample{}, s.cursors.seal(next, binding...)
+
+	for _, r := range found {
+		out.Body.Results = append(out.Body.Results, jobSample{c.shownSubject(j.Kind, r.ID), r.Code})
+	}
+
+	return out, nil
 }
 
 func (s *service) pauseJob(ctx context.Context, c caller, in *keyedJobInput) (*jobOutput, error) {

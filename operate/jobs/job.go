@@ -151,7 +151,7 @@ func (n *New) check() error {
 	return nil
 }
 
-// Shown is one subject of a dry run.
+// Shown is one subject of a job, with the code of its result.
 type Shown struct {
 	ID   string `json:"id"`
 	Code string `json:"code"`
@@ -181,7 +181,7 @@ type Job struct {
 	Selected bool           `json:"selected"`
 	Total    int            `json:"total"`
 	Counts   map[string]int `json:"counts"`
-	// Sample are the first subjects of a dry run.
+	// Sample are the first subjects of a dry run, and the first ones of another job whose act was not done.
 	Sample []Shown `json:"sample,omitempty"`
 
 	CreatedAt time.Time `json:"createdAt"`
