@@ -50,10 +50,10 @@ func (s *service) jobRoutes(h huma.API) {
 }
 
 type jobFilter struct {
-	Handler     string    `json:"handler,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"The handler whose dead letters they are. Required for these kinds." example:"notify"`
+	Handler     string    `json:"handler,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"The handler whose dead letters they are, required for these kinds; or the only one that gets changes again." example:"notify"`
 	Endpoint    string    `json:"endpoint,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"The endpoint that has missed the deliveries." example:"shop"`
 	Error       string    `json:"error,omitempty" maxLength:"200" personal:"text" doc:"The error name of executions, or a text in the error of dead letters. The latter needs the grant for personal data."`
-	Since       time.Time `json:"since,omitzero" doc:"Only what has failed, or was missed, at this time or later."`
+	Since       time.Time `json:"since,omitzero" doc:"Only what has failed, was missed or has changed at this time or later."`
 	Until       time.Time `json:"until,omitzero" doc:"Only what has failed before this time."`
 	EndedBefore time.Time `json:"endedBefore,omitzero" doc:"Only orders that have ended before this time. Required to erase orders without ids."`
 }
@@ -61,10 +61,11 @@ type jobFilter struct {
 type createJobInput struct {
 	input.MayBeKeyed
 	Body struct {
-		Kind   string    `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase"`
+		Kind   string    `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild"`
 		Filter jobFilter `json:"filter,omitempty"`
 		IDs    []string  `json:"ids,omitempty" maxItems:"1000" doc:"Instead of a filter: ids of orders, dead letters or deliveries, as lists show them."`
 		DryRun bool      `json:"dryRun,omitempty" doc:"Count only."`
+		Again  bool      `json:"again,omitempty" doc:"For streams-replay: also repeat effects that have happened, like notifications."`
 		Rate   int       `json:"rate,omitempty" minimum:"1" maximum:"1000" doc:"Acts per second. Default 10."`
 	}
 }
@@ -77,10 +78,11 @@ type jobSample struct {
 
 type jobShown struct {
 	ID        string         `json:"id"`
-	Kind      string         `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase"`
+	Kind      string         `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild,orders-migrate"`
 	Filter    jobFilter      `json:"filter"`
 	IDs       int            `json:"ids,omitempty" doc:"How many ids it was created with. Absent with a filter."`
 	DryRun    bool           `json:"dryRun"`
+	Again     bool           `json:"again,omitempty" doc:"Whether a replay also repeats effects that have happened."`
 	Rate      int            `json:"rate" doc:"Acts per second."`
 	By        string         `json:"by" personal:"actor" doc:"Who has created it."`
 	Reason    string         `json:"reason" personal:"text"`
@@ -163,13 +165,17 @@ func (s *service) createJob(ctx context.Context, c caller, in *createJobInput) (
 func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n jobs.New, err error) {
 	kind, f := jobs.Kind(in.Body.Kind), in.Body.Filter
 
-	if kind.OfStream() {
-		if _, err := s.handler(f.Handler); err != nil {
+	if kind.Shared() {
+		if _, err := s.handler(f.Handler); err != nil && (f.Handler != "" || !kind.OfOrders() && kind != jobs.RebuildLists) {
 			return n, err
 		}
 
+		if kind == jobs.RebuildLists && s.cfg.Lists == nil {
+			return n, notFound("lists")
+		}
+
 		if c.tenant.owner() != "" {
-			return n, newProblem(http.StatusForbidden, "forbidden", "Only administrators of the default tenant may create jobs about the stream.")
+			return n, newProblem(http.StatusForbidden, "forbidden", "Only administrators of the default tenant may create jobs about what belongs to all tenants.")
 		}
 
 		if p := c.maySearch("body", "/filter/error", f.Error); p != nil {
@@ -178,7 +184,7 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 	}
 
 	n = jobs.New{
-		Tenant: c.tenant.owner(), Kind: kind, DryRun: in.Body.DryRun, Rate: in.Body.Rate, By: c.ID, Reason: callOf(ctx).reason,
+		Tenant: c.tenant.owner(), Kind: kind, DryRun: in.Body.DryRun, Again: in.Body.Again, Rate: in.Body.Rate, By: c.ID, Reason: callOf(ctx).reason,
 		Filter: jobs.Filter{Handler: f.Handler, Error: f.Error, Since: f.Since, Until: f.Until, EndedBefore: f.EndedBefore},
 	}
 	if f.Endpoint != "" {
@@ -198,7 +204,7 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 
 // storedSubject returns the stored id of a subject.
 func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool) {
-	if kind == jobs.RedriveExecutions || kind == jobs.EraseOrders {
+	if kind.OfOrders() {
 		// An id with a colon would be another tenant's.
 		return string(c.tenant.orderID(id)), ids.Valid(id) && utf8.RuneCountInString(id) <= 235 && !strings.Contains(id, ":")
 	}
@@ -209,7 +215,11 @@ func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool
 }
 
 func (c caller) shownSubject(kind jobs.Kind, stored string) string {
-	if kind == jobs.RedriveExecutions || kind == jobs.EraseOrders {
+	switch {
+	// A part of the lists, or an order that may be another tenant's.
+	case kind == jobs.RebuildLists, kind.Shared() && kind.OfOrders():
+		return stored
+	case kind.OfOrders():
 		return c.tenant.publicID(stored)
 	}
 
@@ -227,7 +237,7 @@ func showJob(c caller, j jobs.Job, err error) (*jobOutput, error) {
 func (c caller) showJob(j jobs.Job) jobShown {
 	f := j.Filter
 	shown := jobShown{
-		ID: j.ID, Kind: string(j.Kind), IDs: j.IDs, DryRun: j.DryRun, Rate: j.Rate, By: j.By, Reason: j.Reason,
+		ID: j.ID, Kind: string(j.Kind), IDs: j.IDs, DryRun: j.DryRun, Again: j.Again, Rate: j.Rate, By: j.By, Reason: j.Reason,
 		Filter: jobFilter{Handler: f.Handler, Error: f.Error, Since: f.Since, Until: f.Until, EndedBefore: f.EndedBefore},
 		State:  string(j.State), Wanted: string(j.Wanted), Problem: j.Problem,
 		Selected: j.Selected, Total: j.Total, Results: j.Results(), Counts: j.Counts,
