@@ -20,6 +20,7 @@ import (
 	"ratchet/operate/inspect"
 	"ratchet/streams"
 	"ratchet/transitions"
+	"ratchet/transitions/lists"
 	"ratchet/workflow"
 )
 
@@ -204,6 +205,9 @@ func paused(s *apiServer) string {
 	return fmt.Sprint(len(found))
 }
 
+// withLists lets the server have lists of orders.
+func withLists(c *api.Config) { c.Lists = &lists.Lists{} }
+
 // aJobOf returns a way to see the open jobs of the kind.
 func aJobOf(kind string) func(*apiServer) string {
 	return func(s *apiServer) string {
@@ -263,6 +267,9 @@ func actCases() []actCase {
 		{name: "dead-letters-discard", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("dead-letters-discard")},
 		{name: "deliveries-resend", operation: "create-job", setup: has(real), fields: map[string]string{"endpoint": "shop"}, effect: aJobOf("deliveries-resend"), foreign: true},
 		{name: "orders-erase", operation: "create-job", setup: has(real), fields: map[string]string{"endedBefore": "2020-01-01T00:00"}, effect: aJobOf("orders-erase"), foreign: true},
+		{name: "streams-replay", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("streams-replay")},
+		{name: "streams-refill", operation: "create-job", change: notifies, setup: has(real), effect: aJobOf("streams-refill")},
+		{name: "lists-rebuild", operation: "create-job", change: withLists, setup: has(real), effect: aJobOf("lists-rebuild")},
 		{name: "pause-job", operation: "pause-job", setup: anOpenJob, effect: stateOfJob},
 		{name: "resume-job", operation: "resume-job", setup: func(s *apiServer) map[string]string {
 			job := anOpenJob(s)

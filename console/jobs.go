@@ -24,16 +24,20 @@ type jobKind struct {
 	// encoded says that its ids are encoded in the API, and not on the command line.
 	encoded bool
 	stream  bool // see act
+	// whole says that it takes no ids.
+	whole bool
 }
 
 // The fields of filters.
 var (
-	handlerField  = field{name: "handler", label: "Handler", kind: "text", needed: true, flag: "--handler"}
-	endpointField = field{name: "endpoint", label: "Endpoint", kind: "text", flag: "--endpoint", hint: "Needed without ids."}
-	errorField    = field{name: "error", label: "Only with this error", kind: "text", flag: "--error"}
-	sinceField    = field{name: "since", label: "Since (UTC)", kind: "datetime-local", flag: "--since"}
-	untilField    = field{name: "until", label: "Until (UTC)", kind: "datetime-local", flag: "--until"}
-	endedField    = field{name: "endedBefore", label: "That ended before (UTC)", kind: "datetime-local", flag: "--ended-before", hint: "Needed without ids."}
+	handlerField = field{name: "handler", label: "Handler", kind: "text", needed: true, flag: "--handler"}
+	// Without it, every handler gets them.
+	optionalHandler = field{name: "handler", label: "Only this handler", kind: "text", flag: "--handler"}
+	endpointField   = field{name: "endpoint", label: "Endpoint", kind: "text", flag: "--endpoint", hint: "Needed without ids."}
+	errorField      = field{name: "error", label: "Only with this error", kind: "text", flag: "--error"}
+	sinceField      = field{name: "since", label: "Since (UTC)", kind: "datetime-local", flag: "--since"}
+	untilField      = field{name: "until", label: "Until (UTC)", kind: "datetime-local", flag: "--until"}
+	endedField      = field{name: "endedBefore", label: "That ended before (UTC)", kind: "datetime-local", flag: "--ended-before", hint: "Needed without ids."}
 )
 
 const idsValue = "ids"
@@ -63,14 +67,30 @@ var jobKinds = []jobKind{
 		kind: "orders-erase", title: "Erase persons of orders", does: "Removes the person from orders that have ended, and from all that is stored about them. Nothing brings it back.",
 		filter: []field{endedField}, grave: true,
 	},
+	{
+		kind: "streams-replay", title: "Replay changes", does: "Gives changes of orders to handlers once more, from the orders' journals. Effects that have happened are not repeated.",
+		filter: []field{optionalHandler, sinceField}, stream: true,
+	},
+	{
+		kind: "streams-refill", title: "Fill a gap", does: "Gives handlers those changes of orders that they have not got.",
+		filter: []field{optionalHandler, sinceField}, stream: true,
+	},
+	{
+		kind: "lists-rebuild", title: "Rebuild the lists", does: "Makes the lists of orders show every order as it is.", stream: true, whole: true,
+	},
 }
 
 // jobActs are the acts that start and change jobs.
 func jobActs() (all []act) {
 	for _, k := range jobKinds {
+		fields := jobFields
+		if k.whole {
+			fields = jobFields[1:]
+		}
+
 		all = append(all, act{
 			name: k.kind, title: k.title, does: k.does + " A worker does it as a job, one after the other.", scope: auth.Admin,
-			method: http.MethodPost, path: "/v1/jobs", fields: slices.Concat(k.filter, jobFields), body: k.body, grave: k.grave, stream: k.stream,
+			method: http.MethodPost, path: "/v1/jobs", fields: slices.Concat(k.filter, fields), body: k.body, grave: k.grave, stream: k.stream,
 			page: Path + "/jobs", made: Path + "/jobs/%s",
 			command: "ratchet jobs start " + k.kind + " --reason {reason}", arguments: k.arguments,
 		})
@@ -247,7 +267,7 @@ func (j jobShown) ended() bool {
 
 // page is the page of a subject, "" if it has none of its own.
 func (r jobResult) page(kind string) string {
-	if kind == "executions-redrive" || strings.HasPrefix(kind, "orders-") {
+	if kind == "executions-redrive" || strings.HasPrefix(kind, "orders-") || strings.HasPrefix(kind, "streams-") {
 		return pathTo(Path+"/orders/%s", r.ID)
 	}
 
