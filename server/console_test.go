@@ -76,6 +76,7 @@ var consolePages = map[string]string{
 	"/audit":         "Audit",
 	"/executions":    "No execution on this page",
 	"/jobs":          "Erase persons of orders",
+	"/docs/":         "By what you want to do",
 }
 
 // TestEveryPageOfTheConsoleIsReadable without JavaScript, by a person who watches with a browser, and holds no
