@@ -25,6 +25,7 @@ import (
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
 	"ratchet/transitions"
+	"ratchet/transitions/scheduled"
 	"ratchet/workflow/scaffold"
 )
 
@@ -184,10 +185,11 @@ var statuses = []struct {
 		deadletters.ErrRedriving,
 		reports.ErrNoAttention, reports.ErrNoShipment, shipping.ErrNotCanceled, shipping.ErrCanceled, shipping.ErrCanceledByCarrier,
 		transitions.ErrOrderFull,
+		scheduled.ErrConflict, scheduled.ErrFull, scheduled.ErrTime, scheduled.ErrEnded, scheduled.ErrAnotherLife,
 		jobs.ErrState,
 		notify.ErrExists, notify.ErrConfigured, notify.ErrPending, notify.ErrTooMany,
 	}},
-	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, deadletters.ErrNotFound, jobs.ErrNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
+	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, scheduled.ErrNotFound, deadletters.ErrNotFound, jobs.ErrNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
 	{exitForced, []error{activities.ErrForced, activities.ErrStuck}},
 	{exitUsage, []error{
 		transitions.ErrInvalidRequest, server.ErrDefinition, server.ErrStateMachine, server.ErrUnnamed, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,

@@ -74,7 +74,7 @@ func (s *Schedule) Withdraw(ctx context.Context, order transitions.OrderID, id I
 // change reads the request, and writes what plan returns for it. If the request has changed meanwhile, it plans again. A plan
 // without a transaction is the answer.
 func (s *Schedule) change(ctx context.Context, order transitions.OrderID, id ID, plan func(Request) (*txn.Transaction, Request, error)) (Request, error) {
-	for range attempts {
+	for range rounds {
 		r, found, err := s.get(ctx, order, id)
 		switch {
 		case err != nil:

@@ -1,6 +1,7 @@
 package scheduled
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -37,6 +38,8 @@ type Config struct {
 	Log *slog.Logger
 	// Ended is called for each request that a sweep of this process has ended, with how late it was. Default none.
 	Ended func(Request, time.Duration)
+	// Attempts is how often one call sends a write that has no answer, or that conflicts with others. 1 to 100, default 8.
+	Attempts int
 	// Now is the clock of this machine, which may be wrong: times are compared with the time that the answers of
 	// DynamoDB state. Default time.Now.
 	Now func() time.Time
@@ -60,11 +63,12 @@ const (
 	firstRetry, lastRetry = time.Minute, time.Hour
 	// mostTries is how often a request is tried that ends in an error that does not pass by itself, such as a version
 	// of the definition that no worker knows: for about eight days.
-	mostTries = 200
+	mostTries       = 200
+	defaultAttempts = 8
 	// parallel is how many rows one sweep handles at the same time.
 	parallel = 8
-	// attempts is how often a write is planned again that others have overtaken.
-	attempts = 8
+	// rounds is how often a write is planned again that others have overtaken.
+	rounds = 8
 )
 
 // Schedule keeps the requests and applies them. It is safe for concurrent use.
@@ -102,7 +106,7 @@ func New(cfg Config) (*Schedule, error) {
 	}
 
 	clock := &dynamo.Clock{Local: cfg.Now}
-	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Clock: clock})
+	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Clock: clock, Attempts: cmp.Or(cfg.Attempts, defaultAttempts)})
 
 	return &Schedule{
 		cfg: cfg, clock: clock, writer: writer,

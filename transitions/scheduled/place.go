@@ -50,7 +50,7 @@ func (s *Schedule) place(ctx context.Context, r transitions.Request, at time.Tim
 	at = at.UTC().Truncate(time.Millisecond)
 	call := rand.Text()
 
-	for range attempts {
+	for range rounds {
 		order, found, err := s.cfg.Orders.Get(ctx, r.OrderID)
 		switch {
 		case err != nil:

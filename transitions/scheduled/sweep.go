@@ -56,7 +56,7 @@ func (s *Schedule) Sweep(ctx context.Context, limit int) (Swept, error) {
 func (s *Schedule) handle(ctx context.Context, row due.Row, count *ended) (due.Answer, error) {
 	order, id := transitions.OrderID(row.Subject), ID(row.Detail)
 
-	for range attempts {
+	for range rounds {
 		r, found, err := s.get(ctx, order, id)
 		switch {
 		case err != nil:
