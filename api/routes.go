@@ -18,6 +18,7 @@ func (s *service) routes(h huma.API) {
 	s.healthRoutes(h)
 	s.orderRoutes(h)
 	s.transitionRoutes(h)
+	s.scheduledRoutes(h)
 	s.editRoutes(h)
 	s.watchRoutes(h)
 	s.refusalRoutes(h)
