@@ -17,8 +17,8 @@ import (
 func (s *service) routes(h huma.API) {
 	s.healthRoutes(h)
 	s.orderRoutes(h)
+	s.scheduledRoutes(h) // before the transitions, which name the events in the schemas of both
 	s.transitionRoutes(h)
-	s.scheduledRoutes(h)
 	s.editRoutes(h)
 	s.watchRoutes(h)
 	s.refusalRoutes(h)
