@@ -82,6 +82,7 @@ func newCommands(s *settings) *cobra.Command {
 		deployCommand(s),
 		s.takes(backupCommand(s), outputFlags, targetFlags),
 		s.takes(restoreCommand(s), outputFlags, settingsFlags, dataFlags),
+		s.takes(restoredCommand(s), outputFlags, targetFlags, ordersFlags),
 		s.takes(compactCommand(s), outputFlags, targetFlags),
 		s.takes(configCommand(s), everyFlag),
 		s.takes(statusCommand(s), outputFlags, targetFlags, ordersFlags, notificationFlags, readyFlags),
