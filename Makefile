@@ -145,7 +145,7 @@ alerts: ## check the alert rules and run their tests (needs promtool: Debian's p
 
 .PHONY: deploy-check
 deploy-check: $(DEPLOY_CHECKS) ## check the templates with cfn-lint and checkov (needs Python 3 and PyPI), and with terraform fmt where there is Terraform
-	$(DEPLOY_CHECKS)/bin/cfn-lint deploy/cloudformation/*.yaml examples/lambda/template.yaml
+	$(DEPLOY_CHECKS)/bin/cfn-lint deploy/cloudformation/*.yaml examples/lambda/template.yaml examples/recurring/template.yaml
 	$(DEPLOY_CHECKS)/bin/checkov --skip-download --config-file deploy/checkov.yaml --directory deploy
 	@if command -v terraform >/dev/null; then terraform fmt -check -diff deploy/terraform; \
 	  else echo "Terraform is not installed; TestTerraformIsFormatted does what terraform fmt -check does"; fi
@@ -178,7 +178,7 @@ WORKERKILLS ?= 100
 OPS ?= 1000000
 STEPS ?= 1000000
 ACCEPTED ?= 10000
-REFUSED ?= 400
+REFUSED ?= 1000
 CLIENTS ?= 64
 CHECKS ?= 2000
 ORDERS ?= 100
@@ -211,6 +211,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go run ./internal/tools/mutants -every $(MUTANTS) ./once/txn ./api/auth ./once ./once/idempotency ./once/actions ./once/ledger ./payments ./payments/reconcile ./payments/sandbox ./once/inventory ./queues/events ./operate/erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
 	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(WORKERKILLS) -endpoint-programs 1000
 	go test ./server -count=1 -run TestTablesOfFiveMomentsGoOn -timeout 1h -v -args -restored 200
+	go test ./tests/model -count=1 -run ListsAndMigrations -timeout 1h -v -args -list-programs 1000
 	go test ./server -count=1 -run AMigrationUnderLoad -timeout 1h -v -args -migrated 300
 	go test ./notify -count=1 -run TestAnOutageLosesNothing -timeout 2h -v -args -outage 24h
 	go test ./activities -count=1 -run Soak -timeout 1h -v -args -tasks $(TASKS)

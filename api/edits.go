@@ -59,6 +59,7 @@ type addItemsInput struct {
 	input.Conditional
 	Body struct {
 		Items []newLine `json:"items" minItems:"1" maxItems:"100"`
+		Own   *newOwn   `json:"own,omitempty" doc:"Changes own attributes in the same write. It is a part of the edit's content."`
 		Cause *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
@@ -69,6 +70,7 @@ type addReservedItemsInput struct {
 	input.Conditional
 	Body struct {
 		Items []newLine `json:"items" minItems:"1" maxItems:"97" doc:"At most as many as fit into one transaction."`
+		Own   *newOwn   `json:"own,omitempty" doc:"Changes own attributes in the same write. It is a part of the edit's content."`
 		Cause *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
@@ -81,6 +83,7 @@ type changeItemInput struct {
 	Body struct {
 		Quantity int64     `json:"quantity" minimum:"1" maximum:"1000000"`
 		Price    int64     `json:"price" minimum:"0" maximum:"1000000000" doc:"Of one piece, in minor units."`
+		Own      *newOwn   `json:"own,omitempty" doc:"Changes own attributes in the same write. It is a part of the edit's content."`
 		Cause    *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
@@ -146,12 +149,17 @@ type addNoteInput struct {
 	Body struct {
 		By    string    `json:"by,omitempty" maxLength:"128" doc:"The author, at most 128 bytes."`
 		Text  string    `json:"text" minLength:"1" maxLength:"1000" doc:"At most 1,000 bytes."`
+		Own   *newOwn   `json:"own,omitempty" doc:"Changes own attributes in the same write. It is a part of the edit's content."`
 		Cause *newCause `json:"cause,omitempty" doc:"Why. A repeat has the same cause."`
 	}
 }
 
 func (s *service) addItems(ctx context.Context, c caller, in *addItemsInput) (*orderOutput, error) {
-	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
+	e, refusal := c.editWithOwn(c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause), in.Body.Own)
+	if refusal != nil {
+		return nil, refusal
+	}
+
 	result, err := s.cfg.Orders.AddItems(ctx, e, c.tenant.items(in.Body.Items)...)
 	return s.editOutput(c, e, result, err)
 }
@@ -161,7 +169,11 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 		return nil, notFound("route")
 	}
 
-	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
+	e, refusal := c.editWithOwn(c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause), in.Body.Own)
+	if refusal != nil {
+		return nil, refusal
+	}
+
 	result, err := s.cfg.AddReserved(ctx, e, c.tenant.items(in.Body.Items)...)
 	switch {
 	// The claim's key is the Idempotency-Key here, so domainErrors would name the wrong code.
@@ -176,7 +188,11 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 }
 
 func (s *service) changeItem(ctx context.Context, c caller, in *changeItemInput) (*orderOutput, error) {
-	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
+	e, refusal := c.editWithOwn(c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause), in.Body.Own)
+	if refusal != nil {
+		return nil, refusal
+	}
+
 	result, err := s.cfg.Orders.ChangeItem(ctx, e, transitions.Item{
 		SKU:      c.tenant.storedID(in.SKU),
 		Quantity: in.Body.Quantity,
@@ -199,7 +215,11 @@ func (s *service) setAddress(ctx context.Context, c caller, in *setAddressInput)
 }
 
 func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*orderOutput, error) {
-	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
+	e, refusal := c.editWithOwn(c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause), in.Body.Own)
+	if refusal != nil {
+		return nil, refusal
+	}
+
 	result, err := s.cfg.Orders.AddNote(ctx, e, transitions.Note{By: in.Body.By, Text: in.Body.Text})
 	return s.editOutput(c, e, result, err)
 }
@@ -212,6 +232,13 @@ func (c caller) edit(ctx context.Context, id string, k input.Keyed, condition in
 	}
 
 	return e
+}
+
+// editWithOwn is the edit with changes of own attributes.
+func (c caller) editWithOwn(e transitions.Edit, n *newOwn) (_ transitions.Edit, refusal *problem) {
+	e.Own, refusal = c.ownChange(n)
+
+	return e, refusal
 }
 
 // editOutput answers an edit with the order, or with the problem of its verdict.

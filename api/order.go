@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"ratchet/operate/inspect"
 	"ratchet/transitions"
 )
 
@@ -29,6 +30,7 @@ type order struct {
 	EditCause         *cause            `json:"editCause,omitempty" doc:"Why the content was edited last."`
 	CreatedAt         time.Time         `json:"createdAt,omitzero" doc:"Absent if another program has placed the order without it."`
 	UpdatedAt         time.Time         `json:"updatedAt,omitzero" doc:"Absent if another program has moved the order last, and without it."`
+	Timers            []timer           `json:"timers,omitempty" doc:"What time does to the order if it stays as it is, the earliest first. The answers to reads have it, and those to writes do not."`
 	Unreadable        []string          `json:"unreadable,omitempty" doc:"The attributes of the stored order that have another form than Ratchet writes. The order is shown without them: their members here say nothing."`
 }
 
@@ -59,6 +61,26 @@ type transition struct {
 	To           string    `json:"to"`
 	At           time.Time `json:"at"`
 	Cause        *cause    `json:"cause,omitempty" doc:"Why, and who asked. In the answer to a transition only its code; order.cause has the rest."`
+}
+
+// timer is a transition that time makes.
+type timer struct {
+	Event   string    `json:"event"`
+	To      string    `json:"to"`
+	At      time.Time `json:"at" doc:"When it is due. It is made within a minute after that, and never before."`
+	Unmet   string    `json:"unmet,omitempty" doc:"The guard that the order as it is does not meet. While that is so, time does not make the transition."`
+	Overdue string    `json:"overdue,omitempty" doc:"Why it was not made although its moment has passed. Absent before that."`
+}
+
+// showRead returns an order that was read whole as the tenant sees it, with its timers.
+func (s *service) showRead(t tenant, o *transitions.Order) order {
+	out := t.showOrder(o)
+
+	for _, at := range inspect.Timers(s.cfg.Orders, o, time.Now()) {
+		out.Timers = append(out.Timers, timer{string(at.Event), string(at.To), at.At, at.Unmet, at.Overdue})
+	}
+
+	return out
 }
 
 // showOrder returns a stored order as the tenant sees it.

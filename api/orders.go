@@ -257,7 +257,10 @@ func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*ord
 		return nil, err
 	}
 
-	return s.orderOutput(c, o), nil
+	out := s.orderOutput(c, o)
+	out.Body = s.showRead(c.tenant, o)
+
+	return out, nil
 }
 
 type listOrdersInput struct {
@@ -322,7 +325,7 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 		},
 		func(o *transitions.Order) (order, bool, error) {
 			_, own := c.tenant.ownID(string(o.ID))
-			return c.tenant.showOrder(o), own, nil
+			return s.showRead(c.tenant, o), own, nil
 		})
 
 	return out, err

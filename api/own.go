@@ -121,7 +121,7 @@ func (ownNames) Schema(huma.Registry) *huma.Schema {
 type newOwn struct {
 	Set    ownValues     `json:"set,omitempty"`
 	Remove ownNames      `json:"remove,omitempty" doc:"The names of attributes to remove, none of those to set."`
-	If     *newOwnGuards `json:"if,omitempty" doc:"Conditions on the attributes before the write. If one does not hold, the answer is wrong_state."`
+	If     *newOwnGuards `json:"if,omitempty" doc:"Conditions on the attributes before the write, which need the grant for personal data. If one does not hold, the answer is wrong_state."`
 }
 
 type newOwnGuards struct {
@@ -130,18 +130,23 @@ type newOwnGuards struct {
 	Missing ownNames    `json:"missing,omitempty" doc:"Attributes that the order must not have."`
 }
 
-// change returns the changes as package transitions has them.
-func (n *newOwn) change() (c transitions.OwnChange) {
+// ownChange returns the changes as package transitions has them. Answers mask own attributes with their names, so a
+// caller without the grant may not compare them: a condition that holds would confirm a guess.
+func (c caller) ownChange(n *newOwn) (change transitions.OwnChange, refusal *problem) {
 	if n == nil {
-		return c
+		return change, nil
 	}
-	c.Set, c.Remove = transitions.Attributes(n.Set), n.Remove
+	change.Set, change.Remove = transitions.Attributes(n.Set), n.Remove
 
 	if n.If != nil {
-		c.If = transitions.OwnGuards{Equals: transitions.Attributes(n.If.Equals), Exists: n.If.Exists, Missing: n.If.Missing}
+		change.If = transitions.OwnGuards{Equals: transitions.Attributes(n.If.Equals), Exists: n.If.Exists, Missing: n.If.Missing}
 	}
 
-	return c
+	if !change.If.IsZero() && !c.Personal {
+		return transitions.OwnChange{}, needsGrant("body", "/own/if")
+	}
+
+	return change, nil
 }
 
 // ownShown are the own attributes of an order. Another program may have written them, so they have no bounds.
@@ -194,8 +199,13 @@ type setOwnInput struct {
 }
 
 func (s *service) setOwn(ctx context.Context, c caller, in *setOwnInput) (*orderOutput, error) {
+	change, refusal := c.ownChange(&in.Body.Own)
+	if refusal != nil {
+		return nil, refusal
+	}
+
 	e := c.edit(ctx, in.OrderID, in.Keyed, in.Conditional, in.Body.Cause)
-	result, err := s.cfg.Orders.SetOwn(ctx, e, in.Body.Own.change())
+	result, err := s.cfg.Orders.SetOwn(ctx, e, change)
 
 	return s.editOutput(c, e, result, err)
 }

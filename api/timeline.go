@@ -75,7 +75,7 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 	effects = make([]due, len(waiting))
 	for i, d := range waiting {
 		effects[i] = due{
-			d.Handler, d.Report, c.tenant.ownWords(d.Payment), c.tenant.ownWords(d.What), c.tenant.ownWords(d.Error), d.Attempts,
+			d.Handler, d.Report, c.tenant.ownWords(d.Payment), string(d.Event), c.tenant.ownWords(d.What), c.tenant.ownWords(d.Error), d.Attempts,
 			optionalTime(d.Since), optionalTime(d.NextTry), optionalTime(d.PausedAt), c.tenant.ownWords(d.Next),
 		}
 	}

@@ -156,6 +156,11 @@ type applied struct {
 }
 
 func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput) (*applyOutput, error) {
+	own, refusal := c.ownChange(in.Body.Own)
+	if refusal != nil {
+		return nil, refusal
+	}
+
 	r := transitions.Request{
 		OrderID:      c.tenant.orderID(in.OrderID),
 		Event:        workflow.Event(in.Body.Event),
@@ -163,7 +168,7 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 		TransitionID: transitions.TransitionID(in.Body.TransitionID),
 		RequestID:    transitions.RequestID(in.Key),
 		Values:       in.Body.Values,
-		Own:          in.Body.Own.change(),
+		Own:          own,
 		Cause:        c.cause(ctx, in.Body.Cause),
 	}
 	if seen, conditional := in.Seen(); conditional {
@@ -340,9 +345,10 @@ type explanation struct {
 
 // due is an effect that the order still has to have.
 type due struct {
-	Handler  string     `json:"handler,omitempty" doc:"The handler of the stream. Absent for a report of the carrier and a payment."`
+	Handler  string     `json:"handler,omitempty" doc:"The handler of the stream. Absent for a report of the carrier, a payment and an event."`
 	Report   string     `json:"report,omitempty" doc:"The report of the carrier that waits."`
 	Payment  string     `json:"payment,omitempty" doc:"The payment whose newest step the bank has not answered."`
+	Event    string     `json:"event,omitempty" doc:"The event that time makes; order.timers has more."`
 	What     string     `json:"what" doc:"What it waits for, in words."`
 	Error    string     `json:"error,omitempty" personal:"text" doc:"The last error."`
 	Attempts int        `json:"attempts,omitempty"`
@@ -390,7 +396,7 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		return nil, err
 	}
 
-	shown := c.tenant.showOrder(e.Order)
+	shown := s.showRead(c.tenant, e.Order)
 	// Steps and Options are not nil: a list is never null in JSON.
 	out := explanation{
 		Order:        &shown,

@@ -20,7 +20,7 @@ type explanation struct {
 		Needs     []string
 	}
 	Editable   bool
-	Due        []struct{ Handler, What, Error, Next string }
+	Due        []struct{ Handler, Event, What, Error, Next string }
 	Timeline   []moments
 	Incomplete []string
 	Unplaced   *struct {

@@ -77,6 +77,11 @@ type orderList struct {
 	Scanned bool
 }
 
+// timed reports whether time moves any of the orders.
+func (l orderList) timed() bool {
+	return slices.ContainsFunc(l.Orders, func(o orderShown) bool { return len(o.Timers) > 0 })
+}
+
 // orderShown is an order as the API shows it.
 type orderShown struct {
 	OrderID, Incarnation, State  string
@@ -92,8 +97,15 @@ type orderShown struct {
 		Currency string
 	}
 	Parcels                         []struct{ TrackingNumber string }
+	Timers                          []timer
 	Cause                           struct{ Code, Text, Actor string }
 	CreatedAt, UpdatedAt, EnteredAt moment
+}
+
+// timer is a transition that time makes.
+type timer struct {
+	Event, To, Unmet, Overdue string
+	At                        moment
 }
 
 func orders(ctx context.Context, v *visit) (content, error) {

@@ -46,6 +46,10 @@ func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...
 
 func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []transitions.Item, pieces []inventory.Line) (transitions.Result, error) {
 	payload, err := json.Marshal(lines)
+	if !edit.Own.IsZero() {
+		payload, err = json.Marshal(map[string]any{"items": lines, "own": edit.Own})
+	}
+
 	if err != nil {
 		return transitions.Result{}, err
 	}

@@ -27,7 +27,7 @@ func consoleServerWith(t *testing.T, dev bool, cfg server.ConsoleConfig) (url st
 	t.Helper()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 
-	b = initialized(t, server.Config{Data: filepath.Join(t.TempDir(), "data"), OrderLists: true, Console: cfg})
+	b = initialized(t, server.Config{Data: filepath.Join(t.TempDir(), "data"), OrderLists: true, Console: cfg, ExpireUnpaid: 24 * time.Hour})
 
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -59,8 +59,12 @@ func (b *Backend) listHandlers() []streams.Handler {
 	return []streams.Handler{{Name: listsHandler, Handle: handle, Attempts: -1}}
 }
 
-// missedEvery is how often a worker without lists notes that it handles changes that they do not get.
-const missedEvery = time.Minute
+const (
+	// missedEvery is how often a worker without lists notes that it handles changes that they do not get.
+	missedEvery = time.Minute
+	// missedFor is for how long it notes that. It may end at any moment, and its next note may be late.
+	missedFor = missedEvery + 30*time.Second
+)
 
 // noteMissed runs in workers without lists. If there are lists of another worker, or of a time when this one
 // kept them, they lack the changes that this worker handles: they are not ready until they are rebuilt
@@ -71,18 +75,14 @@ func (b *Backend) noteMissed(ctx context.Context) error {
 		return err
 	}
 
-	for ctx.Err() == nil {
-		err := kept.Missed(ctx, time.Now())
+	// Without a table there are no lists yet. They may come while this worker runs.
+	for ; ctx.Err() == nil; worker.Wait(ctx, missedEvery) {
+		err := kept.Missed(ctx, time.Now().Add(missedFor))
 
 		var noTable *types.ResourceNotFoundException
-		if errors.As(err, &noTable) {
-			return nil
-		}
-
-		if err != nil && ctx.Err() == nil {
+		if err != nil && !errors.As(err, &noTable) && ctx.Err() == nil {
 			b.log.WarnContext(ctx, "the lists of orders may lack changes that this worker handles without them; rebuild them before they are used again", "error", err)
 		}
-		worker.Wait(ctx, missedEvery)
 	}
 
 	return nil

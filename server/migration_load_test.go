@@ -77,8 +77,12 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	// A migration that has nothing to do comes to no write. Then more orders are placed.
 	const kills = 10
-	for n := range kills {
+	for n, rounds := 0, 0; n < kills; rounds++ {
+		if rounds == 10*kills {
+			t.Fatalf("%d of %d migrations were killed", n, kills)
+		}
 		migrator, wire := process(newer, 1)
 		killed, kill := context.WithCancel(t.Context())
 
@@ -86,7 +90,7 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 
 		// The process ends before or after a write.
 		end := func(c *embeddedtest.Call) error {
-			if writes.Add(1) > int64(n/2) {
+			if writes.Add(1) > int64(n/2%3) {
 				kill()
 			}
 
@@ -106,8 +110,12 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 		})
 
 		_, err := migrator.Orders.MigrateAll(killed, ways, transitions.Sweep{}, transitions.Cause{})
-		if err != nil && killed.Err() == nil {
-			t.Fatal(err)
+		if (err == nil) == (killed.Err() != nil) {
+			t.Fatalf("killed: %v, migrated: %v", killed.Err(), err)
+		}
+
+		if err != nil {
+			n++
 		}
 		kill()
 		place(*flagMigrated / 2 / kills)

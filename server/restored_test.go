@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
+	"ratchet/notify"
 	"ratchet/once/inventory"
 	"ratchet/once/ledger"
 	"ratchet/operate/executions"
@@ -26,6 +28,7 @@ import (
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/shipping"
 	carriersandbox "ratchet/shipping/sandbox"
 	"ratchet/transitions"
@@ -477,4 +480,66 @@ func (o *farSides) booked(t *testing.T) map[string]bool {
 	})
 
 	return found
+}
+
+// TestWhatIsForgottenIsEnded: the orders were restored to a time before a transition. A notification about it and
+// records that wait for its handlers are ended; those about earlier transitions stay.
+func TestWhatIsForgottenIsEnded(t *testing.T) {
+	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true})
+	b := env.Backend
+	env.Place(mug)
+
+	key := dynamo.Item{"orderId": dynamo.S(string(mug.ID))}
+
+	before, err := b.DynamoDB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &b.Tables.Orders, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	paid := env.Move(mug.ID, workflow.Pay).Order
+
+	for id := transitions.TransitionID(1); id <= paid.TransitionID; id++ {
+		if err := b.Deliveries.Accept(t.Context(), notify.Notification{
+			Key: paid.EffectKey(id, "notify"), OrderID: paid.ID, Incarnation: paid.Incarnation, TransitionID: id, State: paid.State, At: time.Now(),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	changes := b.Rebuild(b.Handlers(), "")
+	changes.Name, changes.Expand = "before", b.Expander(server.Repair{})
+
+	queued, err := changes.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := b.DynamoDB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Tables.Orders, Item: before.Item}); err != nil {
+		t.Fatal(err)
+	}
+
+	r := server.Restoration{Earliest: time.Now().Add(-time.Minute)}
+
+	done, err := b.Restored(t.Context(), r)
+	if err != nil || done.Deliveries != 1 || done.Changes == 0 || done.Changes >= queued.Queued {
+		t.Errorf("%+v, %v; %d were queued", done, err, queued.Queued)
+	}
+
+	if again, err := b.Restored(t.Context(), r); err != nil || again.Deliveries+again.Changes > 0 {
+		t.Errorf("a repeat: %+v, %v", again, err)
+	}
+
+	found, err := b.Deliveries.OfOrder(t.Context(), string(mug.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	states := map[transitions.TransitionID]notify.Status{}
+	for _, d := range found {
+		states[d.TransitionID] = d.Status
+	}
+
+	if want := map[transitions.TransitionID]notify.Status{1: notify.Pending, 2: notify.Missed}; !maps.Equal(states, want) {
+		t.Errorf("deliveries %v, want %v", states, want)
+	}
 }

@@ -138,7 +138,10 @@ func checkValue(v types.AttributeValue, depth int) *fault {
 		return wrongIf(!utf8.ValidString(v.Value), "S", "a text of UTF-8")
 	case *types.AttributeValueMemberN:
 		return wrongIf(!ownNumber().MatchString(v.Value), "N", numberRule)
-	case *types.AttributeValueMemberB, *types.AttributeValueMemberBOOL:
+	case *types.AttributeValueMemberB:
+		// The SDK sends nil as null, which is no value.
+		return wrongIf(v.Value == nil, "B", "bytes, and not nil")
+	case *types.AttributeValueMemberBOOL:
 		return nil
 	case *types.AttributeValueMemberNULL:
 		return wrongIf(!v.Value, "NULL", "true")
@@ -147,7 +150,7 @@ func checkValue(v types.AttributeValue, depth int) *fault {
 	case *types.AttributeValueMemberNS:
 		return wrongIf(!isSet(v.Value, func(s string) (string, bool) { return s, ownNumber().MatchString(s) }), "NS", setRule+"numbers, each "+numberRule)
 	case *types.AttributeValueMemberBS:
-		return wrongIf(!isSet(v.Value, func(b []byte) (string, bool) { return string(b), true }), "BS", setRule+"bytes")
+		return wrongIf(!isSet(v.Value, func(b []byte) (string, bool) { return string(b), b != nil }), "BS", setRule+"bytes, and not nil")
 	case *types.AttributeValueMemberL:
 		for i, member := range v.Value {
 			if f := checkValue(member, depth+1); f != nil {

@@ -122,6 +122,9 @@ func (d draft) appendTo(list string, values ...types.AttributeValue) {
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const maxItemBytes = 400 << 10
 
+// maxCollectionBytes is DynamoDB's limit on the items of one partition key in a table with a local index.
+const maxCollectionBytes = 10 << 30
+
 func itemTooLarge(err error) bool {
 	var large *txn.ItemSizeError
 	if errors.As(err, &large) {

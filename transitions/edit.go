@@ -29,6 +29,9 @@ type Edit struct {
 	// With names the other changes in the transaction of AddItemsIn, such as "stock". It is
 	// part of the content: the same lines with another With are another edit. Optional.
 	With string `json:"-"`
+	// Own changes attributes of the caller's own in the same write. It is part of the content. SetOwn has a change of
+	// its own, and takes no other.
+	Own OwnChange `json:"own,omitzero"`
 	// Cause says why the content is edited, and by whom. It is no part of the edit's content. The
 	// order keeps the cause of its newest edit ([Order].EditCause). Optional.
 	Cause Cause `json:"cause,omitzero"`
@@ -142,18 +145,26 @@ func (e Edit) validate() error {
 	return e.Cause.validateOf(e.OrderID)
 }
 
-// validateEdit returns an ErrInvalidRequest that names what is wrong with the edit in every order.
-func validateEdit(e Edit, c change) error {
+// validateEdit returns an ErrInvalidRequest that names what is wrong with the edit in every order of the table.
+func (o *Orders) validateEdit(e Edit, c change) error {
 	if err := e.validate(); err != nil {
 		return err
 	}
 
-	return c.validate()
+	if _, sets := c.(*setOwn); sets && !e.Own.IsZero() {
+		return fmt.Errorf("%w: own: SetOwn takes its change as an argument", ErrInvalidRequest)
+	}
+
+	if err := c.validate(); err != nil {
+		return err
+	}
+
+	return e.Own.Validate(o.cfg.Mapping)
 }
 
 // edit validates and applies one edit, and reports it.
 func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (Result, error) {
-	err := validateEdit(e, c)
+	err := o.validateEdit(e, c)
 
 	var result Result
 	ctx, meter := o.metered(ctx)
@@ -185,7 +196,7 @@ type edition struct {
 
 // newEdit returns the plan of a valid edit.
 func (o *Orders) newEdit(e Edit, kind editKind, c change) *edition {
-	return &edition{orders: o, edit: e, change: c, content: contentOf(kind, c, e.With), call: newCallID(), refusal: o.refusalOf(c)}
+	return &edition{orders: o, edit: e, change: c, content: e.contentOf(kind, c), call: newCallID(), refusal: o.refusalOf(c)}
 }
 
 // seen is what is known of the order at first: what the caller has seen, which may be outdated. It may plan
@@ -214,7 +225,7 @@ func (p *edition) decide(s *sight) decision {
 	}
 
 	d := p.draft(s)
-	verdict, reason, err := p.change.plan(s.order, d)
+	verdict, reason, err := p.plan(s.order, d)
 
 	switch {
 	case verdict == 0 && err == nil:
@@ -226,14 +237,29 @@ func (p *edition) decide(s *sight) decision {
 	return decision{result: Result{Verdict: verdict, Order: s.order, Reason: reason}, err: err}
 }
 
-// contentOf returns the digest that must be equal when an edit is sent again.
-func contentOf(kind editKind, c change, with string) digest {
-	content := c.content()
-	if with != "" {
-		return digestOf(string(kind), string(content[:]), with)
+// plan adds the change and the own attributes of the edit to the draft.
+func (p *edition) plan(order *Order, d draft) (refusal Verdict, reason string, err error) {
+	refusal, reason, err = p.change.plan(order, d)
+	if refusal != 0 || err != nil || p.edit.Own.IsZero() {
+		return refusal, reason, err
 	}
 
-	return digestOf(string(kind), string(content[:]))
+	return p.edit.Own.plan(p.orders.cfg.Mapping, order, d)
+}
+
+// contentOf returns the digest that must be equal when an edit is sent again.
+func (e Edit) contentOf(kind editKind, c change) digest {
+	content := c.content()
+	parts := []string{string(kind), string(content[:])}
+
+	switch own := e.Own.digest(); {
+	case own != digest{}:
+		parts = append(parts, e.With, string(own[:]))
+	case e.With != "":
+		parts = append(parts, e.With)
+	}
+
+	return digestOf(parts...)
 }
 
 // draft begins the write of the edit.

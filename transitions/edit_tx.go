@@ -47,7 +47,7 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 		return &Error{Order: e.OrderID, Event: workflow.Event(editAddItems), Err: err}
 	}
 
-	if err := validateEdit(e, c); err != nil {
+	if err := o.validateEdit(e, c); err != nil {
 		return nil, failed(err)
 	}
 	p := o.newEdit(e, editAddItems, c)
@@ -56,6 +56,13 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 
 	return func(t *txn.Transaction) {
 		t.Add(orderPart, part, refusal)
+		t.Explain(func(ctx context.Context, err error) error {
+			if explained := o.withIndex(ctx, p, err); explained != err { //nolint:errorlint // whether it is another
+				return failed(explained)
+			}
+
+			return nil
+		})
 
 		if e.Seen == nil {
 			t.EachAttempt(func(ctx context.Context) error { return o.hasTraces(ctx, e.OrderID) })
@@ -92,7 +99,7 @@ func (o *Orders) hasTraces(ctx context.Context, id OrderID) error {
 // part plans the edit as a part of a transaction.
 func (p *edition) part(s sight) types.TransactWriteItem {
 	d := p.draft(&s)
-	verdict, _, err := p.change.plan(s.order, d)
+	verdict, _, err := p.plan(s.order, d)
 
 	if err == nil && verdict == 0 && !p.refusal.refuses() {
 		if s.order == nil {

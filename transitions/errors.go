@@ -8,7 +8,7 @@ import (
 )
 
 // ErrInvalidRequest: a field of the request breaks a rule. The text names both. Nothing was
-// sent.
+// sent, or DynamoDB has refused an own attribute that is a key of an index. Nothing was written.
 var ErrInvalidRequest = errors.New("invalid request")
 
 // Errors after which the same request may be sent again.

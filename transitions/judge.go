@@ -53,7 +53,7 @@ func (p *move) judge(s *sight) decision {
 	}
 
 	if order.hasOtherParcel(p.parcel) {
-		return decision{result: Result{Verdict: Conflict, Order: order, Reason: "the parcel was reported with other lines"}}
+		return decision{result: Result{Verdict: Conflict, Order: order, Reason: "the parcel was reported with other lines or own attributes"}}
 	}
 
 	t, found, missing := p.evidence(s)

@@ -115,7 +115,7 @@ func (o *Orders) run(ctx context.Context, p plan, s sight) (Result, error) {
 		}
 
 		if err != nil {
-			return Result{}, c.ended(err)
+			return Result{}, o.withIndex(ctx, p, c.ended(err))
 		}
 	}
 }
@@ -169,6 +169,7 @@ func (c *call) failed(ctx context.Context, err error) error {
 // known: once an attempt had no answer, no error proves that nothing was written.
 func (c *call) ended(err error) error {
 	var conflict *types.TransactionConflictException
+	var collection *types.ItemCollectionSizeLimitExceededException
 
 	switch {
 	case c.attempts.Unanswered() && errors.Is(err, dynamo.ErrUnanswered):
@@ -180,9 +181,11 @@ func (c *call) ended(err error) error {
 		return fmt.Errorf("%w: %w", ErrContended, err)
 	case dynamo.Retryable(err) && !errors.Is(err, ErrUnavailable):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	// Our bounds keep an order below the limit, so other programs have added attributes to this one.
+	// Our bounds keep an order below the limit, so own attributes of several requests or other programs have filled it.
 	case itemTooLarge(err):
 		return errors.Join(&LimitError{What: "item bytes", Limit: maxItemBytes}, err)
+	case errors.As(err, &collection):
+		return errors.Join(&LimitError{What: "bytes of items with one partition key, which a local index has", Limit: maxCollectionBytes}, err)
 	}
 
 	return err

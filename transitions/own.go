@@ -333,13 +333,18 @@ func (c *setOwn) plan(order *Order, d draft) (Verdict, string, error) {
 		return 0, "", err
 	}
 
+	return c.OwnChange.plan(c.mapping, order, d)
+}
+
+// plan adds the change to the draft of an edit. The order is nil if it is not known.
+func (c OwnChange) plan(m Mapping, order *Order, d draft) (refusal Verdict, reason string, err error) {
 	if order != nil {
 		if reason := c.If.unmet(order.Own); reason != "" {
 			return WrongState, reason, nil
 		}
 	}
 
-	own := c.clauses(c.mapping)
+	own := c.clauses(m)
 	for placeholder, name := range own.names {
 		d.Alias(placeholder, name)
 	}

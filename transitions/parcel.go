@@ -23,6 +23,8 @@ type Parcel struct {
 	ID string `json:"parcelId"`
 	// Lines has 1 to 50 lines, each with another SKU.
 	Lines []ParcelLine `json:"lines"`
+	// Own changes attributes of the caller's own in the same write. It is part of the parcel's content.
+	Own OwnChange `json:"own,omitzero"`
 	// Incarnation is the life of the order that the caller has seen; see [Request].
 	Incarnation Incarnation `json:"-"`
 	// Cause says why, and by whom, the parcel is reported. It is no part of the parcel's content.
@@ -92,6 +94,11 @@ func (p Parcel) content() digest {
 		parts = append(parts, l.SKU, strconv.FormatInt(l.Quantity, 10))
 	}
 
+	// An odd number of parts, so that it is no parcel of other lines.
+	if own := p.Own.digest(); own != (digest{}) {
+		parts = append(parts, string(own[:]))
+	}
+
 	return digestOf(parts...)
 }
 
@@ -101,7 +108,7 @@ func (p Parcel) content() digest {
 // which parcels are reported. A definition without Part is Illegal.
 //
 // The verdicts are the same as for Apply. The parcel's ID identifies the request: the same parcel
-// again is Replayed, with other lines it is a Conflict. A parcel with more pieces than the
+// again is Replayed, with other lines or own attributes it is a Conflict. A parcel with more pieces than the
 // order still has to send is WrongState, with the reason. An order that has 100 parcels
 // already is ErrOrderFull. One read, one write.
 //
@@ -129,11 +136,15 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		return Result{}, err
 	}
 
+	if err := p.Own.Validate(o.cfg.Mapping); err != nil {
+		return Result{}, err
+	}
+
 	// key is the digest of the request id and not RequestID.key: no caller's request has this
 	// digest (see RequestID.key).
 	plan := &move{
 		orders:   o,
-		request:  Request{OrderID: p.OrderID, RequestID: p.request(), Incarnation: p.Incarnation, Cause: p.Cause},
+		request:  Request{OrderID: p.OrderID, RequestID: p.request(), Incarnation: p.Incarnation, Own: p.Own, Cause: p.Cause},
 		key:      p.request().digest(),
 		parcel:   &parcelPlan{id: p.ID, lines: p.Lines, key: traceKey(digestOf(p.ID)), content: p.content()},
 		assigned: true,

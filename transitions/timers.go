@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,7 +28,7 @@ type Timer struct {
 	since time.Time // the start of the timer
 	group workflow.Group
 	pin   []workflow.Guard // on the attribute that holds the time, as it was read
-	exact bool             // the write can compare all of these; if not, the order must not have changed at all
+	exact bool             // the write can compare since; if not, the order must not have changed at all
 }
 
 // timersAttribute is a map with the time at which an event that keeps the state was applied last, for events that
@@ -67,11 +66,7 @@ func (o *Orders) Timers(order *Order) []Timer {
 		}
 
 		if name := t.After.Attribute; name != "" {
-			value, isExact := asOperand(valueAt(data, name))
-			timer.exact = timer.exact && isExact
-			if isExact {
-				timer.pin = []workflow.Guard{{Name: "time", Attribute: name, Op: "=", Value: value}}
-			}
+			timer.pin = []workflow.Guard{{Name: "time", Attribute: name, Op: "=", Value: valueAt(data, name)}}
 		}
 
 		// The guards of a timed transition need no values of a request, so they cannot fail.
@@ -237,7 +232,7 @@ func (r *reader) startsOf(item image, name string) map[workflow.Event]time.Time 
 	return starts
 }
 
-// valueAt returns the value at the path of an attribute, which is there.
+// valueAt returns the value at the path of an attribute, which is there: a text or a [json.Number] if it is a time.
 func valueAt(data map[string]any, path string) any {
 	var at any = data
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' }) {
@@ -254,17 +249,4 @@ func valueAt(data map[string]any, path string) any {
 	}
 
 	return at
-}
-
-// asOperand returns a value as a guard takes it, and false if no guard can compare it exactly.
-func asOperand(v any) (any, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case json.Number:
-		n, err := strconv.ParseInt(v.String(), 10, 64)
-		return n, err == nil
-	}
-
-	return nil, false
 }

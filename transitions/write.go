@@ -1,6 +1,7 @@
 package transitions
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -413,6 +414,9 @@ func guarded(condition string, guards []workflow.Guard, request map[string]any, 
 			values[name] = dynamo.S(v)
 		case int64:
 			values[name] = dynamo.N(v)
+		// A number as the order has it, which may be a fraction.
+		case json.Number:
+			values[name] = &types.AttributeValueMemberN{Value: v.String()}
 		case bool:
 			values[name] = dynamo.Bool(v)
 		default:

@@ -241,7 +241,7 @@ func (g Guard) String() string {
 }
 
 // Condition is a part of a DynamoDB ConditionExpression with its placeholders. The values
-// have the types string, int64 and bool.
+// have the types string, int64 and bool, and that of a guard's value which was not normalized.
 type Condition struct {
 	Expression string
 	Names      map[string]string

@@ -183,7 +183,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	}
 
 	for _, t := range e.Timers {
-		fmt.Fprintf(w, "%s\tto %s at %s\t%s\n", t.Event, t.To, stampOf(t.At), t.Unmet)
+		fmt.Fprintln(w, describeTimer(t))
 	}
 	fmt.Fprintln(w, "\nevents that are legal now")
 

@@ -51,11 +51,12 @@ func ordersGet(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			timed := withTimers(b, order)
 
 			if s.json {
-				return printJSON(c.OutOrStdout(), order)
+				return printJSON(c.OutOrStdout(), timed)
 			}
-			printOrder(c.OutOrStdout(), order)
+			printOrder(c.OutOrStdout(), timed)
 
 			return nil
 		})
@@ -108,7 +109,7 @@ func priceOf(o *transitions.Order, item transitions.Item) string {
 	return " at " + money(transitions.Money{Amount: item.Price, Currency: o.Total.Currency})
 }
 
-func printOrder(out io.Writer, o *transitions.Order) {
+func printOrder(out io.Writer, o timedOrder) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "order\t%s\nincarnation\t%s\nstate\t%s\ntransition\t%d\n", o.ID, o.Incarnation, o.State, o.TransitionID)
 
@@ -141,11 +142,15 @@ func printOrder(out io.Writer, o *transitions.Order) {
 		if item.Shipped > 0 {
 			shipped = fmt.Sprintf(", %d shipped", item.Shipped)
 		}
-		fmt.Fprintf(w, "item\t%d x %s%s%s\n", item.Quantity, item.SKU, priceOf(o, item), shipped)
+		fmt.Fprintf(w, "item\t%d x %s%s%s\n", item.Quantity, item.SKU, priceOf(o.Order, item), shipped)
+	}
+
+	for _, t := range o.Timers {
+		fmt.Fprintf(w, "timer\t%s\n", describeTimer(t))
 	}
 
 	if len(o.Unreadable) > 0 {
-		fmt.Fprintf(w, "unreadable\t%s\n", unreadable(o))
+		fmt.Fprintf(w, "unreadable\t%s\n", unreadable(o.Order))
 	}
 	_ = w.Flush() // the terminal may be closed
 }

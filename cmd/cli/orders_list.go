@@ -77,17 +77,16 @@ func ordersList(s *settings) *cobra.Command {
 				fmt.Fprintf(c.ErrOrStderr(), "left out: order %s cannot be read: %s\n", bad.OrderID, oneLine(bad.Reason))
 			}
 
+			timed := make([]timedOrder, len(found.Orders))
+			for i, o := range found.Orders {
+				timed[i] = withTimers(b, o)
+			}
+
 			if s.json {
-				return printMore(c.ErrOrStderr(), found.Next, printLines(c.OutOrStdout(), found.Orders))
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ORDER\tSTATE\tTRANSITION\tUPDATED")
-
-			for _, o := range found.Orders {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", o.ID, o.State, o.TransitionID, stampOf(o.UpdatedAt))
+				return printMore(c.ErrOrStderr(), found.Next, printLines(c.OutOrStdout(), timed))
 			}
 
-			return printMore(c.ErrOrStderr(), found.Next, w.Flush())
+			return printMore(c.ErrOrStderr(), found.Next, printOrders(c.OutOrStdout(), timed, b.Orders.HasTimers()))
 		})
 	}
 

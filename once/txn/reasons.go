@@ -2,6 +2,7 @@ package txn
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,7 +23,7 @@ const (
 )
 
 // reasons reads a cancellation by position.
-func (t *Transaction) reasons(e *types.TransactionCanceledException) sight {
+func (t *Transaction) reasons(ctx context.Context, e *types.TransactionCanceledException) sight {
 	if len(e.CancellationReasons) != len(t.parts) {
 		return sight{reason: fmt.Errorf("%d reasons for %d parts", len(e.CancellationReasons), len(t.parts))}
 	}
@@ -34,6 +35,7 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) sight {
 		open      error    // another attempt may be decided
 		unknown   []string // reasons with a code that this package does not know
 		large     *ItemSizeError
+		explained error
 	)
 
 	for i, r := range e.CancellationReasons {
@@ -57,6 +59,10 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) sight {
 				large = &ItemSizeError{p.name}
 			}
 
+			if explained == nil && p.onInvalid != nil {
+				explained = p.onInvalid(ctx, fmt.Errorf("%s: %s", code, aws.ToString(r.Message)))
+			}
+
 			fallthrough
 		default:
 			unknown = append(unknown, fmt.Sprintf("%s: %s: %s", p.name, code, aws.ToString(r.Message)))
@@ -71,6 +77,8 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) sight {
 		return sight{refused: &CanceledError{Failure: *marker, Marker: true, Others: failures}}
 	case large != nil:
 		return sight{reason: large}
+	case explained != nil:
+		return sight{reason: explained, explained: true}
 	case len(unknown) > 0:
 		return sight{reason: errors.New(strings.Join(unknown, "; "))}
 	case len(failures) > 0 && !undecided:

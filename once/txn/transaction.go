@@ -32,6 +32,7 @@ type part struct {
 	name      string
 	item      types.TransactWriteItem
 	onFailure ConditionError
+	onInvalid func(context.Context, error) error // see Explain
 	// decisive: while DynamoDB has not evaluated the part's condition, the failed condition
 	// of another part says nothing.
 	decisive bool
@@ -60,6 +61,12 @@ func (t *Transaction) Add(name string, item types.TransactWriteItem, refusal Con
 func (t *Transaction) AddDecisive(name string, item types.TransactWriteItem, refusal ConditionError) {
 	t.Add(name, item, refusal)
 	t.parts[len(t.parts)-1].decisive = true
+}
+
+// Explain says what it means that DynamoDB takes the part that was added last for invalid, such as a value that an index
+// does not have: the error of Write is the one that explain returns for DynamoDB's, unless it returns nil.
+func (t *Transaction) Explain(explain func(context.Context, error) error) {
+	t.parts[len(t.parts)-1].onInvalid = explain
 }
 
 // EachAttempt registers a function that Write calls before each attempt. It reads the time for this

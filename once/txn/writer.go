@@ -121,6 +121,8 @@ func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 			return errors.Join(ErrUnknown, context.Cause(ctx), err)
 		case ended && seen.again && seen.reason != nil:
 			return errors.Join(seen.reason, context.Cause(ctx), err)
+		case ended && seen.explained:
+			return fmt.Errorf("write transaction: %w", seen.reason)
 		case ended && seen.reason != nil:
 			return fmt.Errorf("write transaction: %w: %w", seen.reason, err)
 		case ended:
@@ -196,8 +198,10 @@ func (w *Writer) request(t *Transaction) (*dynamodb.TransactWriteItemsInput, []f
 type sight struct {
 	refused *CanceledError // DynamoDB has decided
 	reason  error          // more about the error, nil if there is no more
-	unknown bool           // the attempt may have been made
-	again   bool           // another attempt may succeed
+	// explained: the reason says all that there is to say (see Explain).
+	explained bool
+	unknown   bool // the attempt may have been made
+	again     bool // another attempt may succeed
 }
 
 // classify reads the error of one attempt.
@@ -210,7 +214,7 @@ func (t *Transaction) classify(ctx context.Context, err error) sight {
 
 	switch {
 	case errors.As(err, &canceled):
-		return t.reasons(canceled)
+		return t.reasons(ctx, canceled)
 	// Without a marker, no record can show which transaction used the token.
 	case errors.As(err, &mismatch) && t.marker == 0:
 		return sight{reason: ErrTokenUsed}

@@ -20,14 +20,16 @@ import (
 )
 
 // Due is an effect that the order still has to have: a handler of the stream has not had it, a report of
-// the carrier waits, or the bank has not answered.
+// the carrier waits, the bank has not answered, or time makes a transition.
 type Due struct {
-	// Handler is the handler of the stream, "" for a report and a payment.
+	// Handler is the handler of the stream, "" for a report, a payment and an event.
 	Handler string `json:"handler,omitempty"`
 	// Report is the name of the report.
 	Report string `json:"report,omitempty"`
 	// Payment is the id of the payment whose newest step the bank has not answered.
 	Payment string `json:"payment,omitempty"`
+	// Event is the event that time makes.
+	Event workflow.Event `json:"event,omitempty"`
 	// What says what the effect waits for, in words.
 	What string `json:"what"`
 	// Error is the last error, or what the report waits for.
@@ -110,7 +112,7 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 	}
 
 	for _, timer := range e.Timers {
-		due = append(due, ofTimer(timer, time.Now()))
+		due = append(due, ofTimer(timer))
 	}
 
 	if a.ShipmentDue != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"ratchet/shipping"
 	"ratchet/transitions"
@@ -22,7 +23,7 @@ type Explanation struct {
 	// Options holds every event of the definition, in its order.
 	Options []Option `json:"options"`
 	// Timers are the transitions that time makes if the order stays as it is, the earliest first.
-	Timers []transitions.Timer `json:"timers,omitempty"`
+	Timers []Timer `json:"timers,omitempty"`
 	// Editable says whether the content may be edited now.
 	Editable bool `json:"editable"`
 	// OtherVersion is set if another version of the definition moved the order last; the options
@@ -119,7 +120,7 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 		return Explanation{}, fmt.Errorf("explain order %s: %w", id, err)
 	}
 
-	e.Timers = o.Timers(order)
+	e.Timers = Timers(o, order, time.Now())
 
 	for _, event := range o.Definition().Events() {
 		e.Options = append(e.Options, option(o.Definition(), order, event))

@@ -128,6 +128,37 @@ func TestARenewedOrderIsListedInItsPresentLife(t *testing.T) {
 	}
 }
 
+// TestARenewedOrderThatIsDeletedLeavesTheLists, although they show the life before.
+func TestARenewedOrderThatIsDeletedLeavesTheLists(t *testing.T) {
+	s := newOrderLists(t)
+	s.customer = "c-1"
+	changes := s.place("a")
+	s.record(changes...)
+
+	for range 2 {
+		o, _, err := s.orders.Get(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if renewed, err := s.orders.Renew(t.Context(), o); !renewed || err != nil {
+			t.Fatal(renewed, err)
+		}
+	}
+
+	o, _, err := s.orders.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.deleteOrder("a")
+	s.remove(o)
+	s.record(changes...)
+
+	if rows := s.rows(); rows != 1 {
+		t.Errorf("%d rows, want the tombstone", rows)
+	}
+}
+
 // TestARebuildBeginsAgainAfterMissedChanges: the parts that it has read before lack them.
 func TestARebuildBeginsAgainAfterMissedChanges(t *testing.T) {
 	s := newOrderLists(t)

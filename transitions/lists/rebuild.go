@@ -42,6 +42,8 @@ const (
 	misses = "misses"
 	// begunAt is when the first rebuild after a call of Missed has begun: nothing that the lists show is older.
 	begunAt = "begunAt"
+	// missedUntil is until when changes are missed, by the clock that is furthest ahead. No rebuild begins before.
+	missedUntil = "missedUntil"
 )
 
 // clockMargin is how much the clocks of two workers may differ.
@@ -73,26 +75,47 @@ func (l *Lists) Ready(ctx context.Context) (bool, error) {
 	return dynamo.Flag(item, readyMark), nil
 }
 
-// Missed notes that the lists do not get changes of orders that were made until the time: a worker without
-// lists has handled them, or they were lost in a gap of the stream. They are not ready then until the next
-// rebuild. It does nothing if there are no lists, or if all that they show was read later.
+// Missed notes that the lists do not get changes of orders that are made until the time: they were lost in a
+// gap of the stream, or a worker without lists handles them. The lists are not ready then until the next
+// rebuild. If the time is still to come, no rebuild begins before it: such a worker may end at any moment, and
+// calls Missed in time, with a later one, for as long as it runs. Missed does nothing if all that the lists show
+// was read after the time.
 func (l *Lists) Missed(ctx context.Context, until time.Time) error {
-	// Without the marks of a rebuild that is under way: it has read parts before the changes.
-	update := dynamo.NewUpdate(l.cfg.Table, readyRow.key()).
-		If("#"+begunAt+" < :until").Bind(":until", dynamo.Millis(until.Add(clockMargin))).
-		Bind(":one", dynamo.N(1)).Add("#" + misses + " :one").
-		RemoveAttribute(readyMark).RemoveAttribute(begunAt).RemoveAttribute(doneOrders).RemoveAttribute(doneLists)
-
-	_, err := l.cfg.DynamoDB.UpdateItem(ctx, update.Input())
-	if _, none := dynamo.FailedCondition(err); none {
-		return nil
+	err := errMissed
+	if until.After(time.Now()) {
+		err = l.miss(ctx, until, func(u *dynamo.Update) {
+			u.If("(attribute_not_exists(#"+missedUntil+") OR #"+missedUntil+" < :until)").
+				SetValue(missedUntil, dynamo.Millis(until.Add(clockMargin)))
+		})
 	}
 
-	if err != nil {
+	// Otherwise the row says already that no rebuild begins so early.
+	if errors.Is(err, errMissed) {
+		err = l.miss(ctx, until, func(u *dynamo.Update) { u.If("#" + begunAt + " < :until") })
+	}
+
+	if err != nil && !errors.Is(err, errMissed) {
 		return fmt.Errorf("lists of orders: %w", err)
 	}
 
 	return nil
+}
+
+// miss takes back that the lists are ready, and the marks of a rebuild that is under way: it has read parts
+// before the changes. It fails with errMissed if the condition is not met.
+func (l *Lists) miss(ctx context.Context, until time.Time, condition func(*dynamo.Update)) error {
+	update := dynamo.NewUpdate(l.cfg.Table, readyRow.key()).
+		Bind(":until", dynamo.Millis(until.Add(clockMargin))).
+		Bind(":one", dynamo.N(1)).Add("#" + misses + " :one").
+		RemoveAttribute(readyMark).RemoveAttribute(begunAt).RemoveAttribute(doneOrders).RemoveAttribute(doneLists)
+	condition(update)
+
+	_, err := l.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if _, refused := dynamo.FailedCondition(err); refused {
+		return errMissed
+	}
+
+	return err
 }
 
 // rebuild is the state of one call of Rebuild.
@@ -123,10 +146,16 @@ func (l *Lists) Rebuild(ctx context.Context, progress func(Rebuilt)) (Rebuilt, e
 func (r *rebuild) run(ctx context.Context, progress func(Rebuilt)) error {
 	// The row is there from now on, so that Missed is not without effect.
 	begin := dynamo.NewUpdate(r.cfg.Table, readyRow.key()).
+		Alias("#"+missedUntil, missedUntil).
+		If("(attribute_not_exists(#"+missedUntil+") OR #"+missedUntil+" < :now)").
 		Bind(":none", dynamo.N(0)).Add("#"+misses+" :none").
 		Bind(":now", dynamo.Millis(time.Now())).Set("#" + begunAt + " = if_not_exists(#" + begunAt + ", :now)")
 
 	out, err := r.cfg.DynamoDB.UpdateItem(ctx, begin.Input())
+	if now, missed := dynamo.FailedCondition(err); missed {
+		return fmt.Errorf("%w, and after %s", errMissed, time.UnixMilli(dynamo.Number(now, missedUntil)).UTC().Format(time.RFC3339))
+	}
+
 	if err != nil {
 		return err
 	}
@@ -180,7 +209,7 @@ func (r *rebuild) mark(ctx context.Context, change func(*dynamo.Update)) error {
 	return err
 }
 
-// errMissed says that Missed was called during a rebuild.
+// errMissed says that Missed was called during a rebuild, or for a time that is still to come.
 var errMissed = errors.New("a worker without lists has handled changes meanwhile: run it again when all workers keep lists")
 
 // note stores that a part was read to its end.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ratchet/embedded/embeddedtest"
@@ -223,4 +224,43 @@ func TestListsThatMissChangesAreNotReady(t *testing.T) {
 		t.Error("the changes that were missed during the rebuild may not be in the lists")
 	}
 	ready(false)
+}
+
+// TestNoRebuildBeginsWhileAWorkerWithoutListsMayRun: it ends at any moment after its last note, and the changes that
+// it has handled until then are in no list. A note before the first rebuild counts, too.
+func TestNoRebuildBeginsWhileAWorkerWithoutListsMayRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newOrderLists(t)
+		s.place("a")
+
+		begins := func(want bool) {
+			t.Helper()
+
+			_, err := s.lists.Rebuild(t.Context(), nil)
+			if ready, _ := s.lists.Ready(t.Context()); (err == nil) != want || ready != want {
+				t.Errorf("%v, ready %t, want %t", err, ready, want)
+			}
+		}
+		missed := func(until time.Duration) {
+			t.Helper()
+
+			if err := s.lists.Missed(t.Context(), time.Now().Add(until)); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		for range 2 {
+			missed(90 * time.Second)
+			begins(false)
+			time.Sleep(60 * time.Second)
+			missed(90 * time.Second)
+			missed(time.Second) // of another worker, which has ended before
+			missed(-time.Second)
+			// Clocks differ by a minute at most.
+			time.Sleep(2*time.Minute + 29*time.Second)
+			begins(false)
+			time.Sleep(2 * time.Second)
+			begins(true)
+		}
+	})
 }

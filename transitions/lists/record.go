@@ -96,14 +96,11 @@ func (l *Lists) Remove(ctx context.Context, last *transitions.Order) error {
 			return err
 		case exists:
 			return l.replace(ctx, o, shown, gone.rows()...)
-		// The lists show the deleted order, and no other order has the id: a tombstone stays.
-		case shown.isOf(last):
-			return l.bury(ctx, last.ID, shown, gone, gone.rows()...)
 		}
 
-		// A later order had the id and was deleted, too. The record of that deletion is still to
-		// come, so its rows stay until then.
-		return l.write(ctx, change{id: last.ID, shown: shown, next: shown, drop: gone.rows()})
+		// No order has the id: a tombstone stays. What the lists show may be an earlier life of the order, because
+		// renewing is no transition, or a later order that was deleted, too, and whose record is still to come.
+		return l.bury(ctx, last.ID, shown, gone, gone.rows()...)
 	})
 }
 

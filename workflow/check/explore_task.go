@@ -165,10 +165,12 @@ func (x *explorer) raiseRefused(s *aslState, p point) {
 	for _, err := range slices.Sorted(maps.Keys(s.effect.Refused)) {
 		event := s.effect.Refused[err]
 		for _, to := range x.order.targets(p.actual, event) {
-			after := x.moved(p, outsideMove{to: to, by: x.order.by(event, false)})
-			w := way{how: join(string(event), errorText(err))}
-			if !x.raise(s, err, foreignValue, after, w) {
-				x.reportUncaught(s)
+			for _, by := range x.order.byAny(event) {
+				after := x.moved(p, outsideMove{to: to, by: by})
+				w := way{how: join(string(event), errorText(err))}
+				if !x.raise(s, err, foreignValue, after, w) {
+					x.reportUncaught(s)
+				}
 			}
 		}
 	}
@@ -235,11 +237,8 @@ func (x *explorer) followTransition(s *aslState, p point, arguments *value, even
 			if s.effect.Fenced && !followed {
 				x.raiseOvertaken(s, at, w)
 			}
-		case since == x.order.by(event, true):
+		case since > nothing && since == x.order.by(event, true):
 			x.replay(s, at, fence, event, w)
-		case since == x.order.by(event, false):
-			x.replay(s, at, fence, event, w)
-			x.raiseOvertaken(s, at, w)
 		default:
 			x.raiseOvertaken(s, at, w)
 		}

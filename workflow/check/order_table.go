@@ -90,18 +90,28 @@ func exhaustive(choices []workflow.Transition) bool {
 	})
 }
 
-// by returns the event of a move as a view remembers it. own says that a task of the execution made the move
-// with the id of the view.
-func (t orderTable) by(e workflow.Event, own bool) first {
+// by returns the event of a move as a view remembers it. same says that the move was made under the id that
+// follows the view, given by the caller: a task with a fence that asks for the event by the view repeats it.
+func (t orderTable) by(e workflow.Event, same bool) first {
 	i := slices.Index(t.fenced, e)
 	switch {
 	case i < 0:
 		return anything
-	case own:
+	case same:
 		return first(2*i + 1)
 	}
 
 	return first(2*i + 2)
+}
+
+// byAny returns what a view may remember of a move of which it is not known who chose its id. All tasks that
+// carry the id of one view are answered alike, so each possibility is a way of its own.
+func (t orderTable) byAny(e workflow.Event) []first {
+	if by := t.by(e, true); by != anything {
+		return []first{by, t.by(e, false)}
+	}
+
+	return []first{anything}
 }
 
 // reachable reports whether some events lead from one position to another.
@@ -138,13 +148,15 @@ func (t orderTable) timedEvents(events []string) []string {
 
 // movesByTime returns for every state the positions to which time alone can bring an order.
 func (t orderTable) movesByTime(events []workflow.Event) [][]outsideMove {
-	return t.outsideMoves("time", events, t.timed)
+	assigned := func(e workflow.Event) []first { return []first{t.by(e, false)} }
+
+	return t.outsideMoves("time", events, t.timed, assigned)
 }
 
 // allMoves returns for every state the positions to which other callers and time can bring an order. What time does
 // alone is explained by it, because no caller is needed.
 func (t orderTable) allMoves(events []workflow.Event, byTime [][]outsideMove) [][]outsideMove {
-	all := t.outsideMoves("another caller", events, t.targets)
+	all := t.outsideMoves("another caller", events, t.targets, t.byAny)
 	for from, moves := range byTime {
 		for _, timed := range moves {
 			i := slices.IndexFunc(all[from], func(m outsideMove) bool { return m.to == timed.to && m.by == timed.by })
@@ -160,8 +172,10 @@ func (t orderTable) allMoves(events []workflow.Event, byTime [][]outsideMove) []
 
 // outsideMoves returns for every state the positions to which the events can bring an order, by the shortest
 // way that begins with each event that matters. The state itself is among them if the events can bring the
-// order back. The text of a move begins with who.
-func (t orderTable) outsideMoves(who string, events []workflow.Event, targets func(from int16, e workflow.Event) []int16) [][]outsideMove {
+// order back. The text of a move begins with who. firsts lists what a view remembers of the first event.
+func (t orderTable) outsideMoves(who string, events []workflow.Event, targets func(from int16, e workflow.Event) []int16,
+	firsts func(e workflow.Event) []first,
+) [][]outsideMove {
 	type reached struct {
 		to int16
 		by first
@@ -180,15 +194,17 @@ func (t orderTable) outsideMoves(who string, events []workflow.Event, targets fu
 			}
 
 			for _, e := range events {
-				by := m.by
+				bys := []first{m.by}
 				if i == 0 {
-					by = t.by(e, false)
+					bys = firsts(e)
 				}
 
 				for _, to := range targets(m.to, e) {
-					if r := (reached{to, by}); !seen[r] {
-						seen[r] = true
-						queue = append(queue, outsideMove{to, m.how + joint + string(e), by})
+					for _, by := range bys {
+						if r := (reached{to, by}); !seen[r] {
+							seen[r] = true
+							queue = append(queue, outsideMove{to, m.how + joint + string(e), by})
+						}
 					}
 				}
 			}

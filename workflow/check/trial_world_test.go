@@ -150,7 +150,9 @@ func (w *world) others(at string) {
 func (w *world) input() string {
 	var lists []string
 	for i := range 10 {
-		list := []string{"[]", `[{"n":1}]`, `[{"n":1},{"n":2}]`}[w.random.IntN(3)]
+		// An item has what a machine reads beside the order, as the input has it: the check trusts other data.
+		item := `{"items":{},"flag":true}`
+		list := []string{"[]", "[" + item + "]", "[" + item + "," + item + "]"}[w.random.IntN(3)]
 		lists = append(lists, fmt.Sprintf(`"l%d":%s`, i, list))
 	}
 

@@ -12,8 +12,8 @@ type view struct {
 	since first
 }
 
-// first says which event was the first that moved the order after a view of it was made. A task with a fence
-// carries the id of exactly that move.
+// first says which event was the first that moved the order after a view of it was made, and whether a task
+// with a fence that asks for the event by the view repeats that move. The task carries the id of exactly that move.
 type first int16
 
 const (
@@ -275,7 +275,7 @@ func (v *value) moved(by first) *value {
 		switch {
 		case w.kind == stateOf:
 			w.view.since = anything
-		case by == anything && (w.kind == partOf || w.kind == nextOf):
+		case !by.repeatable() && (w.kind == partOf || w.kind == nextOf):
 			w.view.known = lost
 		}
 	}
@@ -404,7 +404,7 @@ func (v *value) contradicts(w *value) bool {
 	}
 
 	// What no task asks for is anything, so it contradicts nothing.
-	if v.kind >= position && v.view.since > nothing && w.view.since > nothing && v.view.since.event() != w.view.since.event() {
+	if v.kind >= position && v.view.since > nothing && w.view.since > nothing && v.view.since != w.view.since {
 		return true
 	}
 
@@ -417,5 +417,5 @@ func (v *value) contradicts(w *value) bool {
 	return v.rest != nil && w.rest != nil && v.rest.contradicts(w.rest)
 }
 
-// event tells the events of tasks with a fence apart, by any caller.
-func (f first) event() first { return (f + 1) / 2 }
+// repeatable reports whether a task can repeat the move.
+func (f first) repeatable() bool { return f > nothing && f%2 == 1 }
