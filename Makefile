@@ -53,7 +53,7 @@ image: ## write bin/ratchet-image-ARCH.tar, a container image as an OCI archive 
 	  --revision "$$(git rev-parse HEAD 2>/dev/null)" --out $(CURDIR)/bin/ratchet-image-$(ARCH).tar
 
 .PHONY: release
-release: ## write dist/: an archive for each of linux and darwin, amd64 and arm64, with licenses, and SHA256SUMS (VERSION=v1.0.0: of that tag)
+release: ## write dist/: an archive for each of linux and darwin, amd64 and arm64, with licenses, its SBOM and image, and SHA256SUMS (VERSION=v1.0.0: of that tag)
 	go run -C deploy/build ./release --module $(CURDIR) --out $(CURDIR)/dist $(if $(VERSION),--version $(VERSION))
 
 .PHONY: image-check
