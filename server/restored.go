@@ -127,22 +127,11 @@ func (b *Backend) completeTables(ctx context.Context, r Restoration, done *Resto
 
 // lacksOf says what [Backend.completeTables] does to a table.
 func (b *Backend) lacksOf(ctx context.Context, spec tableSpec) (all []string, err error) {
+	all, err = b.differencesOf(ctx, spec)
 	name := aws.ToString(spec.input.TableName)
 
-	is, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
-
-	var missing *types.ResourceNotFoundException
-	switch {
-	case errors.As(err, &missing):
-		return []string{"table " + name}, nil
-	case err != nil:
-		return nil, fmt.Errorf("describe table %s: %w", name, err)
-	case spec.input.StreamSpecification != nil && !hasStream(is.Table):
-		all = append(all, "stream of table "+name)
-	}
-
-	if spec.expiryAttribute == "" {
-		return all, nil
+	if err != nil || spec.expiryAttribute == "" || slices.Contains(all, "table "+name+" is missing") {
+		return all, err
 	}
 
 	now, err := b.DynamoDB.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})

@@ -331,7 +331,7 @@ func goOn(t *testing.T, world *farSides, saved [][]byte, at [5]int) {
 	earliest := time.Now().Add(-time.Hour)
 
 	dry, err := s.Restored(t.Context(), server.Restoration{Earliest: earliest, DryRun: true})
-	if err != nil || dry.Renewed == 0 || !slices.Contains(dry.Tables, "stream of table "+s.Tables.Orders) {
+	if err != nil || dry.Renewed == 0 || !slices.Contains(dry.Tables, "table "+s.Tables.Orders+": its stream is off, so nothing reacts to transitions") {
 		t.Fatalf("dry run: %+v, %v", dry, err)
 	}
 

@@ -88,7 +88,7 @@ func printRestored(out io.Writer, done server.Restored) error {
 	}
 
 	for _, what := range done.Tables {
-		fmt.Fprintln(out, "missing: "+what)
+		fmt.Fprintln(out, what)
 	}
 
 	lines := []struct {
