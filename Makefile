@@ -125,7 +125,7 @@ browser: ## use Chromium: pages of other origins get nothing from any listener; 
 	go test -tags browser -count=1 -v ./tests/browser
 
 .PHONY: sdks
-sdks: ## try `ratchet dev` as a DynamoDB with the AWS CLI, boto3 and the AWS SDK for JavaScript (needs Python 3, Node and their registries)
+sdks: ## try `ratchet dev` from other languages: SDKs, receivers of webhooks, generated clients (needs Python 3, Node, Java, Maven and their registries)
 	go test -tags sdks -count=1 ./tests/sdks
 
 .PHONY: upgrade-check

@@ -221,6 +221,8 @@ func actCases() []actCase {
 		{name: "add-item", operation: "add-items", setup: has(order, anOrder), fields: map[string]string{"sku": "pen", "quantity": "1", "price": "2"}, effect: read("/v1/orders/o-1", "contentVersion")},
 		{name: "add-note", operation: "add-note", setup: has(order, anOrder), fields: map[string]string{"text": "ring twice"}, effect: read("/v1/orders/o-1", "contentVersion")},
 		{name: "set-address", operation: "set-address", setup: has(order, anOrder), fields: map[string]string{"kind": "shipping", "lines": "street=1 Main Street\ncity = X"}, effect: read("/v1/orders/o-1", "contentVersion")},
+		{name: "set-own", operation: "set-own", setup: has(order, anOrder), fields: map[string]string{"name": "shelf", "value": `{"N":"7"}`}, effect: read("/v1/orders/o-1", "contentVersion")},
+		{name: "remove-own", operation: "set-own", setup: has(map[string]string{"order": "o-1", "name": "shelf"}, anOrder), effect: read("/v1/orders/o-1", "contentVersion")},
 		{name: "resend", operation: "redeliver", setup: has(map[string]string{"order": "o-1", "transition": "2", "endpoint": "shop"}, anOrder, func(s *apiServer) { missedDelivery(s) }), effect: read("/v1/orders/o-1/deliveries", "deliveries")},
 		{name: "redrive-letter", operation: "redrive-dead-letter", change: notifies, setup: aLetter, effect: func(s *apiServer) string {
 			return fmt.Sprint(strings.Contains(s.ask("GET", "/v1/dead-letters/notify", "").text, "queuedAt"))
@@ -312,7 +314,7 @@ func TestEachActOfTheConsole(t *testing.T) {
 				t.Errorf("an empty form: %d", a.StatusCode)
 			}
 
-			if strings.Contains("apply change-item remove-item add-item add-note set-address refund void", row.name) {
+			if strings.Contains("apply change-item remove-item add-item add-note set-address set-own remove-own refund void", row.name) {
 				weaker = auth.Read
 			}
 

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -110,6 +111,9 @@ func because(v values) map[string]any { return map[string]any{"code": via, "text
 // via is the code of the cause of what comes through the console.
 const via = "console"
 
+// ownHint says how the value of an own attribute is typed.
+const ownHint = `A text, or DynamoDB's JSON such as {"N":"3"}.`
+
 // acts are all acts.
 var acts = []act{
 	{
@@ -117,6 +121,7 @@ var acts = []act{
 		method: http.MethodPost, path: orderPath + "/transitions", fixed: []string{"event"}, seen: true,
 		fields: []field{
 			{name: "values", label: "Values for the event's guards, NAME=VALUE, one a line", kind: "area"},
+			{name: "own", label: "Own attributes to set, NAME=VALUE, one a line", kind: "area", hint: ownHint},
 			{name: "force", label: "Also if it skips an effect that is due", kind: "check"},
 		},
 		body: func(v values) (any, error) {
@@ -127,7 +132,12 @@ var acts = []act{
 				body["values"] = given
 			}
 
-			return body, err
+			set, wrong := ownLines(v["own"])
+			if len(set) > 0 {
+				body["own"] = map[string]any{"set": set}
+			}
+
+			return body, errors.Join(err, wrong)
 		},
 		command: "ratchet orders apply {order} {event} --request-id {key} --reason-text {reason}",
 	},
@@ -189,6 +199,24 @@ var acts = []act{
 			return lines, err
 		},
 		command: "ratchet orders edit set-address {order} {kind} {lines} --event-id {key}",
+	},
+	{
+		name: "set-own", title: "Set an own attribute", does: "Gives an attribute of your own this value, whatever it was. Only before payment.", scope: auth.Act,
+		method: http.MethodPost, path: orderPath + "/own", seen: true,
+		fields: []field{{name: "name", label: "Name", kind: "text", needed: true}, {name: "value", label: "Value", kind: "area", hint: ownHint}},
+		body: func(v values) (any, error) {
+			value, err := ownValue("value", v["value"])
+			return map[string]any{"own": map[string]any{"set": map[string]any{v["name"]: value}}, "cause": because(v)}, err
+		},
+		command: "ratchet orders edit set-own {order} --set {name}={value} --event-id {key}",
+	},
+	{
+		name: "remove-own", title: "Remove {name}", does: "Removes the attribute of your own. Only before payment.", scope: auth.Act,
+		method: http.MethodPost, path: orderPath + "/own", fixed: []string{"name"}, seen: true,
+		body: func(v values) (any, error) {
+			return map[string]any{"own": map[string]any{"remove": []string{v["name"]}}, "cause": because(v)}, nil
+		},
+		command: "ratchet orders edit set-own {order} --remove {name} --event-id {key}",
 	},
 	{
 		name: "resend", title: "Send again", does: "Sends the notification of this transition to the endpoint once more.", scope: auth.Admin,

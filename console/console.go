@@ -84,6 +84,7 @@ func New(cfg Config) (http.Handler, error) {
 		h.mux.HandleFunc("GET "+Path+"/live"+p.path, func(w http.ResponseWriter, r *http.Request) { h.follow(w, r, p) })
 	}
 	h.actRoutes()
+	h.documentRoutes()
 
 	if cfg.Login != nil {
 		h.loginRoutes()

@@ -284,7 +284,7 @@ func (v *visit) orderButtons(id string, e explanation, d definition) (buttons []
 	}
 
 	if e.Editable {
-		for _, name := range []string{"add-item", "add-note", "set-address"} {
+		for _, name := range []string{"add-item", "add-note", "set-address", "set-own"} {
 			buttons = append(buttons, v.button(name, "order", id)...)
 		}
 	}

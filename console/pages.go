@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,6 +97,8 @@ type orderShown struct {
 		Amount   int64
 		Currency string
 	}
+	// Own are attributes of the caller's own: each is one type of DynamoDB's with its value.
+	Own                             map[string]map[string]json.RawMessage
 	Parcels                         []struct{ TrackingNumber string }
 	Timers                          []timer
 	Cause                           struct{ Code, Text, Actor string }

@@ -11,6 +11,7 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/notify"
+	"ratchet/transitions"
 )
 
 func TestANotificationCostsOneReadAndOneWrite(t *testing.T) {
@@ -83,6 +84,38 @@ func TestARepeatChangesNothing(t *testing.T) {
 
 		if got := far.keys(); !slices.Equal(got, []string{"o-1/0/2/notify"}) {
 			t.Errorf("arrived: %v", got)
+		}
+	})
+}
+
+// TestAnotherLifeOfAnOrderIsDelivered, although its transitions have the ids of those before: an order was deleted and
+// its id is used again. A repeat of either changes nothing.
+func TestAnotherLifeOfAnOrderIsDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newDeliveryHarness(t)
+		far := h.endpoint("shop")
+		d := h.worker()
+		defer h.run(d)()
+
+		var lives [2][]notify.Notification
+		for i := range lives {
+			for id := int64(2); id <= 3; id++ {
+				n := notice("o-1", id, "SHIPPED")
+				n.Incarnation, n.Previous = transitions.Incarnation(fmt.Sprint(i)), transitions.TransitionID(id-1)
+				n.Key = fmt.Sprintf("o-1/%d/%d/notify", i, id)
+				lives[i] = append(lives[i], n)
+			}
+			h.accept(d, lives[i]...)
+		}
+		h.accept(d, slices.Concat(lives[0], lives[1])...)
+		h.accept(h.worker(), slices.Concat(lives[1], lives[0])...)
+
+		if got := far.keys(); !slices.Equal(got, []string{"o-1/0/2/notify", "o-1/0/3/notify", "o-1/1/2/notify", "o-1/1/3/notify"}) {
+			t.Errorf("arrived: %v", got)
+		}
+
+		if got := h.statuses(d); got["shop DELIVERED"] != 4 {
+			t.Errorf("%v", got)
 		}
 	})
 }

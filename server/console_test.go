@@ -74,6 +74,7 @@ var consolePages = map[string]string{
 	"/dead-letters":  "has given up on nothing",
 	"/deliveries":    "Endpoints",
 	"/audit":         "Audit",
+	"/docs/":         "By what you want to do",
 }
 
 // TestEveryPageOfTheConsoleIsReadable without JavaScript, by a person who watches with a browser, and holds no

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -47,6 +48,8 @@ func (b *Backend) deployment() (deploy.Program, error) {
 		Machine:  []byte(b.flow.asl),
 		Orders:   b.deployedName(b.Tables.Orders, b.Config.OrdersTable.Name != ""),
 		Layout:   b.layout(),
+		Timed:    b.Orders.HasTimers(),
+		Due:      b.deployedName(b.Tables.OrdersDue, false),
 		Queue:    b.deployedQueue(),
 		Settings: b.deployedSettings(),
 	}
@@ -99,7 +102,7 @@ func (b *Backend) layout() (lines []string) {
 }
 
 // deployedSettings returns the settings that change what the templates have: a process without them would look for
-// other tables. Secrets and files are not among them.
+// other tables, or for no transitions that time makes. Secrets and files are not among them.
 func (b *Backend) deployedSettings() (all []deploy.Setting) {
 	t := b.Config.OrdersTable
 
@@ -110,6 +113,8 @@ func (b *Backend) deployedSettings() (all []deploy.Setting) {
 		{Name: "orders-prefix", Value: t.Prefix},
 		{Name: "orders-attributes", Value: strings.Join(t.Attributes, ",")},
 		{Name: "orders-keep", Value: strings.Join(t.Keep, ",")},
+		{Name: "expire-unpaid", Value: termText(b.Config.ExpireUnpaid)},
+		{Name: "return-window", Value: termText(b.Config.ReturnWindow)},
 	} {
 		if s.Value != "" {
 			all = append(all, s)
@@ -121,6 +126,15 @@ func (b *Backend) deployedSettings() (all []deploy.Setting) {
 	}
 
 	return all
+}
+
+// termText returns the value of a term of the shop, "" for none.
+func termText(term time.Duration) string {
+	if term == 0 {
+		return ""
+	}
+
+	return term.String()
 }
 
 func (b *Backend) deployedQueue() *deploy.Queue {

@@ -102,7 +102,7 @@ func (b *Backend) doctorConfig() doctor.Config {
 	}
 
 	for _, spec := range b.tables() {
-		cfg.Tables = append(cfg.Tables, doctor.Table{Input: spec.input, TTL: spec.expiryAttribute})
+		cfg.Tables = append(cfg.Tables, doctor.Table{Input: spec.input, TTL: spec.expiryAttribute, Given: spec.given})
 	}
 
 	return cfg

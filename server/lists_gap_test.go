@@ -1,16 +1,19 @@
 package server_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/operate/doctor"
 	"ratchet/operate/inspect"
 	"ratchet/server"
+	"ratchet/server/ratchettest"
 	"ratchet/streams/leases"
 	"ratchet/streams/lineage"
 	"ratchet/transitions/lists"
@@ -104,4 +107,58 @@ func TestDoctorSaysThatTheListsLackChanges(t *testing.T) {
 	if got := result(); got != doctor.Unchecked {
 		t.Errorf("without their table: %s", got)
 	}
+}
+
+// TestListsWaitForTheEndOfAWorkerWithoutThem: it has started before their table was there, and handles changes until
+// it ends. Those are in no list, so no rebuild begins before.
+func TestListsWaitForTheEndOfAWorkerWithoutThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		env := ratchettest.Start(t, ratchettest.Config{NoWorker: true})
+
+		former, _, err := env.Backend.Process()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- former.Run(ctx, "former") }()
+
+		time.Sleep(time.Minute)
+		embeddedtest.Create(t, env.Backend.DynamoDB, lists.TableInput(env.Backend.Tables.OrderLists))
+		time.Sleep(61 * time.Second)
+
+		kept, err := lists.New(lists.Config{DynamoDB: env.Backend.DynamoDB, Table: env.Backend.Tables.OrderLists, Orders: env.Backend.Orders})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		rebuilt := func() bool {
+			t.Helper()
+
+			_, err := kept.Rebuild(t.Context(), nil)
+			if ready, _ := kept.Ready(t.Context()); ready != (err == nil) {
+				t.Errorf("%v, ready %t", err, ready)
+			}
+
+			return err == nil
+		}
+
+		if rebuilt() {
+			t.Error("the lists were built while a worker without them runs")
+		}
+		stop()
+
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+
+		if rebuilt() {
+			t.Error("the lists were built before the last change is known to be handled")
+		}
+		time.Sleep(150 * time.Second)
+
+		if !rebuilt() {
+			t.Error("the lists were not built after the worker's end")
+		}
+	})
 }

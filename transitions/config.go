@@ -171,6 +171,8 @@ func (c *Config) check() error {
 
 	if err := c.Mapping.Validate(); err != nil {
 		faults = append(faults, fmt.Errorf("transitions: Config.%w", err))
+	} else if err := c.Mapping.checkGuards(c.Definition); err != nil {
+		faults = append(faults, fmt.Errorf("transitions: Config.Definition: %w", err))
 	}
 
 	for _, v := range c.Versions {

@@ -453,3 +453,31 @@ func TestMigrateAllPassesOverAnOrderThatHasLostItsMapping(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// TestAnOrderThatAnOlderWorkerMovesIsMigratedAgain: its move makes the order one of the former version, and the second
+// migration is a transition of its own.
+func TestAnOrderThatAnOlderWorkerMovesIsMigratedAgain(t *testing.T) {
+	s := newOrders(t)
+	ofVersion1(t, s)
+
+	older := s.Shop.Orders(func(c *transitions.Config) {
+		c.JournalTable, c.Definition, c.Versions = "", renamed(t, 1), []int{2}
+	})
+
+	for n := range 2 {
+		if found, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}, transitions.Cause{}); err != nil || found.Moved != 1 {
+			t.Fatalf("migration %d: %+v, %v", n+1, found, err)
+		}
+
+		order, _, err := s.Get(t.Context(), "o-1")
+		if err != nil || order.DefinitionVersion != 2 || order.TransitionID != transitions.TransitionID(2*n+2) {
+			t.Fatalf("%+v, %v", order, err)
+		}
+
+		if n == 0 {
+			if r, err := older.Apply(t.Context(), given("o-1", "hold", 3)); err != nil || r.Verdict != transitions.Applied {
+				t.Fatal(r.Verdict, err)
+			}
+		}
+	}
+}

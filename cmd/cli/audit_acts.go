@@ -1,18 +1,15 @@
 package cli
 
 import (
-	"context"
-	"fmt"
-	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"ratchet/cmd/cli/internal/arguments"
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/once/actions"
 	"ratchet/operate/audit"
-	"ratchet/server"
 )
 
 // act says which ids the audit row of a command that changes something names.
@@ -129,21 +126,21 @@ func (a act) on(c *cobra.Command, args []string) string {
 }
 
 // auditActs makes every command below c that is in acts store its row in the settings, so that
-// withEvents writes it before the command changes anything. The command also gets the flags of such
+// WithEvents writes it before the command changes anything. The command also gets the flags of such
 // a row.
-func auditActs(c *cobra.Command, s *settings) {
+func auditActs(c *cobra.Command, s *settings.Settings) {
 	for _, sub := range c.Commands() {
 		auditActs(sub, s)
 	}
 
-	name := commandName(c)
+	name := settings.CommandName(c)
 
 	rule, audited := acts[name]
 	if !audited {
 		return
 	}
 
-	s.takes(c, auditFlags)
+	s.Takes(c, settings.AuditFlags)
 
 	// The wrapper runs when the flags are parsed, because they decide whether the call changes
 	// something.
@@ -157,62 +154,8 @@ func auditActs(c *cobra.Command, s *settings) {
 		host, _ := os.Hostname()
 		reason, _ := c.Flags().GetString("reason")
 		// The row is only noted here. It is written when the table is open.
-		s.act = &audit.Entry{Who: "cli:" + userName(), Via: "cli", From: host, Act: name, On: rule.on(c, args), Reason: reason}
+		s.Act = &audit.Entry{Who: "cli:" + arguments.UserName(), Via: "cli", From: host, Act: name, On: rule.on(c, args), Reason: reason}
 
 		return run(c, args)
-	}
-}
-
-// commandName is the path of a command without the name of the program.
-func commandName(c *cobra.Command) string {
-	_, name, _ := strings.Cut(c.CommandPath(), " ")
-	return name
-}
-
-// auditTimeout bounds the write of a result.
-const auditTimeout = 10 * time.Second
-
-// audited runs fn. If the command is an act, its row is written first, and its result afterwards.
-// Without the row nothing is done.
-func (s *settings) audited(ctx context.Context, b *server.Backend, fn func(*server.Backend) error) error {
-	if s.act == nil {
-		return fn(b)
-	}
-
-	// A row without a result is better than a change without a row.
-	begun, err := b.Audit.Begin(ctx, *s.act)
-	if err != nil {
-		return fmt.Errorf("nothing was done, because the act could not be written down: %w (`ratchet init` creates a missing table)", err)
-	}
-
-	done := fn(b)
-
-	// ctx may have ended by an interrupt, and the result must be written all the same.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
-	defer cancel()
-
-	result, code := resultOf(done)
-	// The act is done, so a missing result is no failure of the command.
-	if err := begun.End(ctx, result, code); err != nil {
-		slog.New(slog.NewTextHandler(os.Stderr, nil)).WarnContext(ctx, "the result of this command could not be written down", "result", result, "error", err)
-	}
-
-	return done
-}
-
-// resultOf returns the result of a command, and its exit status as a code.
-func resultOf(err error) (result audit.Result, code string) {
-	// The row exists by now, so bad input that only fn finds is a refusal: nothing has changed.
-	switch status := exitStatusOf(err); status {
-	case exitOK:
-		return audit.Done, ""
-	case exitUsage:
-		return audit.Refused, "invalid"
-	case exitRefused:
-		return audit.Refused, "refused"
-	case exitNotFound:
-		return audit.Refused, "not_found"
-	default:
-		return audit.Failed, fmt.Sprintf("exit_%d", status)
 	}
 }

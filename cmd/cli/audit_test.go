@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ratchet/embedded/embeddedtest"
-	"ratchet/operate/audit"
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/server"
 )
 
@@ -77,7 +76,7 @@ func runnable(c *cobra.Command) (all []*cobra.Command) {
 
 // hasOwnFlags reports whether a command has flags that are neither shared nor its subcommands'.
 func hasOwnFlags(c *cobra.Command) (has bool) {
-	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { has = has || groupOf(f) == "" && f.Name != "help" })
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { has = has || settings.GroupOf(f) == "" && f.Name != "help" })
 
 	return has
 }
@@ -86,7 +85,7 @@ func TestEveryCommandIsAnActOrSaysWhyNot(t *testing.T) {
 	known := map[string]bool{}
 
 	for _, c := range runnable(newRoot(server.Parts{})) {
-		name := commandName(c)
+		name := settings.CommandName(c)
 		known[name] = true
 
 		rule, isAct := acts[name]
@@ -138,7 +137,7 @@ func TestActsNameIDsOnly(t *testing.T) {
 			t.Fatalf("%s: %v", row.call, err)
 		}
 
-		got := acts[commandName(c)].on(c, c.Flags().Args())
+		got := acts[settings.CommandName(c)].on(c, c.Flags().Args())
 		if row.want == "#" {
 			if strings.Contains(got, "123456") || len(got) < 16 {
 				t.Errorf("%s: on %q, want a digest", row.call, got)
@@ -146,43 +145,5 @@ func TestActsNameIDsOnly(t *testing.T) {
 		} else if got != row.want {
 			t.Errorf("%s: on %q, want %q", row.call, got, row.want)
 		}
-	}
-}
-
-func TestTheResultOfAnActIsItsExitStatus(t *testing.T) {
-	for _, row := range []struct {
-		err    error
-		result audit.Result
-		code   string
-	}{
-		{nil, audit.Done, ""},
-		{usageError("x"), audit.Refused, "invalid"},
-		{&statusError{exitRefused, nil}, audit.Refused, "refused"},
-		{errNotFound, audit.Refused, "not_found"},
-		{&statusError{exitFailure, nil}, audit.Failed, "exit_1"},
-	} {
-		if result, code := resultOf(row.err); result != row.result || code != row.code {
-			t.Errorf("%v: %s %q, want %s %q", row.err, result, code, row.result, row.code)
-		}
-	}
-}
-
-// TestWithoutItsRowNothingIsDone: without a row, the act is refused before anything is written.
-func TestWithoutItsRowNothingIsDone(t *testing.T) {
-	b, err := server.Embed(server.Config{Data: t.TempDir(), Notify: "none"}.WithDefaults(), embeddedtest.Quiet(), server.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-
-	s := &settings{act: &audit.Entry{Act: "keys revoke"}}
-	called := false
-
-	err = s.audited(t.Context(), b, func(*server.Backend) error {
-		called = true
-		return nil
-	})
-	if err == nil || !strings.Contains(err.Error(), "nothing was done") || called {
-		t.Errorf("without the table: %v, called: %t", err, called)
 	}
 }

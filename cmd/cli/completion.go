@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/operate/inspect"
 	"ratchet/server"
 	"ratchet/workflow"
@@ -21,7 +22,7 @@ var stateFlags = []string{"state", "from", "until"}
 
 // addCompletion makes a shell complete ids of orders, events and states, in the commands below c that
 // have them in their usage.
-func addCompletion(s *settings, c *cobra.Command) {
+func addCompletion(s *settings.Settings, c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		addCompletion(s, sub)
 
@@ -34,7 +35,7 @@ func addCompletion(s *settings, c *cobra.Command) {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
 
-				return s.complete(c, words[len(args)], begun), cobra.ShellCompDirectiveNoFileComp
+				return complete(s, c, words[len(args)], begun), cobra.ShellCompDirectiveNoFileComp
 			}
 		}
 
@@ -46,7 +47,7 @@ func addCompletion(s *settings, c *cobra.Command) {
 
 			// It fails only for a flag that is not there or has a completion.
 			_ = sub.RegisterFlagCompletionFunc(name, func(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-				return s.complete(c, "STATE", begun), cobra.ShellCompDirectiveNoFileComp
+				return complete(s, c, "STATE", begun), cobra.ShellCompDirectiveNoFileComp
 			})
 		}
 	}
@@ -54,18 +55,18 @@ func addCompletion(s *settings, c *cobra.Command) {
 
 // complete returns the values of a word of a usage that begin as the text does. It creates nothing,
 // and returns no values if there is an error: a shell has no place for it.
-func (s *settings) complete(c *cobra.Command, word, begun string) (matching []string) {
-	s.use(c)
+func complete(s *settings.Settings, c *cobra.Command, word, begun string) (matching []string) {
+	s.Use(c)
 	// A key press must not create a data directory.
-	s.creates, s.quiet = false, true
+	s.Creates, s.Quiet = false, true
 
 	var all []string
 	switch word {
 	case "ORDER":
-		all = s.someOrders(c.Context())
+		all = someOrders(c.Context(), s)
 	case "EVENT", "STATE":
 		// The definition may come from a file, so no backend has to be opened.
-		if d, err := s.definition(c, "order", ""); err == nil {
+		if d, err := s.Definition(c, "order", ""); err == nil {
 			all = namesOf(d, word)
 		}
 	}
@@ -81,19 +82,19 @@ func (s *settings) complete(c *cobra.Command, word, begun string) (matching []st
 
 func namesOf(d *workflow.Definition, word string) []string {
 	if word == "EVENT" {
-		return eventNames(d)
+		return settings.EventNames(d)
 	}
 
-	return stateNames(d)
+	return settings.StateNames(d)
 }
 
 // someOrders returns the ids of up to 100 orders.
-func (s *settings) someOrders(ctx context.Context) (ids []string) {
+func someOrders(ctx context.Context, s *settings.Settings) (ids []string) {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 
 	// Ids in a shell are only a help: after an error there are none.
-	_ = s.with(ctx, func(b *server.Backend) error {
+	_ = s.With(ctx, func(b *server.Backend) error {
 		found, err := inspect.List(ctx, b.Orders, inspect.Page{})
 		for _, order := range found.Orders {
 			ids = append(ids, string(order.ID))

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ratchet/cmd/cli/internal/exit"
 	"ratchet/server"
 )
 
@@ -76,8 +77,8 @@ func TestAFailingDiskEndsDevWithOneLine(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, out)
 
-	var exit *exec.ExitError
-	if err := process.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+	var ended *exec.ExitError
+	if err := process.Wait(); !errors.As(err, &ended) || ended.ExitCode() != exit.Failure {
 		t.Errorf("the process ends with %v", err)
 	}
 

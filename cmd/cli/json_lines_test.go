@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/cmd/cli/internal/commandtest"
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/server"
@@ -19,7 +22,7 @@ import (
 func TestListsPrintOneLineOfJSONForEachElement(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		for _, id := range []transitions.OrderID{"o-1", "o-2"} {
 			if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 1, Currency: "EUR"}}); err != nil {
 				return err
@@ -45,7 +48,7 @@ func TestListsPrintOneLineOfJSONForEachElement(t *testing.T) {
 	lists := 0
 
 	for _, c := range runnable(newRoot(server.Parts{})) {
-		name := commandName(c)
+		name := settings.CommandName(c)
 		if pages := c.Flags().Lookup("after"); !strings.HasSuffix(name, " list") && (pages == nil || pages.Value.Type() != "string") {
 			continue
 		}
@@ -54,7 +57,7 @@ func TestListsPrintOneLineOfJSONForEachElement(t *testing.T) {
 		args := strings.Fields(name + " " + on[name])
 		out, code := printed(t, s, append(args, "--json")...)
 
-		if code != exitOK && code != exitFailure {
+		if code != exit.OK && code != exit.Failure {
 			t.Errorf("%s: exit status %d", name, code)
 		}
 
@@ -81,13 +84,13 @@ func TestListsPrintOneLineOfJSONForEachElement(t *testing.T) {
 }
 
 // printed runs a command and returns its standard output.
-func printed(t *testing.T, s *settings, args ...string) (out bytes.Buffer, code int) {
+func printed(t *testing.T, s *settings.Settings, args ...string) (out bytes.Buffer, code int) {
 	t.Helper()
 
 	root := newRoot(server.Parts{})
-	root.SetArgs(append(args, "--quiet", "--data", s.flags.Lookup("data").Value.String()))
+	root.SetArgs(append(args, "--quiet", "--data", s.Flags.Lookup("data").Value.String()))
 	root.SetOut(&out)
 	root.SetErr(&bytes.Buffer{})
 
-	return out, exitStatusOf(root.ExecuteContext(t.Context()))
+	return out, exit.StatusOf(root.ExecuteContext(t.Context()))
 }

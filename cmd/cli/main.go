@@ -5,6 +5,10 @@
 //
 // Such a program has every command. `dev`, `worker` and `serve` run its parts; the others see the
 // same orders as the commands of cmd/ratchet.
+//
+// The commands are in folders below internal, one for each group of the help: start, orders, operate, money, develop
+// and engine. Below them are settings, which all commands share (and where a new command begins), arguments, views,
+// terminal and exit. No group imports another.
 package cli
 
 import (
@@ -15,6 +19,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"ratchet/cmd/cli/internal/exit"
 	"ratchet/server"
 )
 
@@ -32,16 +37,16 @@ func Main(parts server.Parts) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 
 	go stopOnSignals(signals, cancel, os.Exit)
-	os.Exit(report(newRoot(parts).ExecuteContext(ctx)))
+	os.Exit(exit.Report(newRoot(parts).ExecuteContext(ctx)))
 }
 
 // stopOnSignals asks the command to stop at the first signal and ends the process at the second
 // one. Work that was unfinished then is handed out again when its leases and heartbeats have run
 // out.
-func stopOnSignals(signals <-chan os.Signal, stop func(), exit func(status int)) {
+func stopOnSignals(signals <-chan os.Signal, stop func(), end func(status int)) {
 	<-signals
 	stop()
 	<-signals
 	fmt.Fprintln(os.Stderr, "ratchet: ended at once by a second signal")
-	exit(exitAborted)
+	end(exit.Aborted)
 }

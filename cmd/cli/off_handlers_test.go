@@ -5,14 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/cmd/cli/internal/commandtest"
+	"ratchet/cmd/cli/internal/exit"
 	"ratchet/server"
 )
 
 // TestDeadLettersOfAHandlerThatIsOffAreShown: workers with other settings have written them.
 // The advice that is printed can be followed without such workers.
 func TestDeadLettersOfAHandlerThatIsOffAreShown(t *testing.T) {
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
-		return unreadableLetter(ctx, b, "refund", "o-1")
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
+		return commandtest.UnreadableLetter(ctx, b, "refund", "o-1")
 	})
 
 	for command, want := range map[string]string{
@@ -26,7 +28,7 @@ func TestDeadLettersOfAHandlerThatIsOffAreShown(t *testing.T) {
 		}
 	}
 
-	if out, code := printed(t, s, "deadletters", "show", "refund", "letter-of-o-1", "--refund-returns"); code != exitOK {
+	if out, code := printed(t, s, "deadletters", "show", "refund", "letter-of-o-1", "--refund-returns"); code != exit.OK {
 		t.Errorf("the command that was shown: exit status %d\n%s", code, out.String())
 	}
 }

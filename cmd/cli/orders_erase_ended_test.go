@@ -12,6 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/cmd/cli/internal/arguments"
+	"ratchet/cmd/cli/internal/commandtest"
+	"ratchet/cmd/cli/internal/exit"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -52,7 +55,7 @@ func TestOrdersThatEndedLongAgoAreErased(t *testing.T) {
 			t.Setenv("RATCHET_ORDER_LISTS", row.lists)
 
 			var moment time.Time
-			s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+			s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 				if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: "open", Total: transitions.Money{Currency: "EUR"}, Customer: "c-open"}); err != nil {
 					return err
 				}
@@ -61,7 +64,7 @@ func TestOrdersThatEndedLongAgoAreErased(t *testing.T) {
 					return err
 				}
 
-				if err := unreadableLetter(ctx, b, "notify", "o-2"); err != nil {
+				if err := commandtest.UnreadableLetter(ctx, b, "notify", "o-2"); err != nil {
 					return err
 				}
 
@@ -84,33 +87,33 @@ func TestOrdersThatEndedLongAgoAreErased(t *testing.T) {
 			before := []string{"--ended-before", moment.Format(time.RFC3339Nano)}
 
 			out, code := erase(t, s, append(before, "--dry-run")...)
-			if code != exitOK || strings.Count(out, "selected: order o-") != 3 || strings.Count(out, "\n") != 3+strings.Count(row.says, "\n") || !strings.HasPrefix(out, row.says) {
+			if code != exit.OK || strings.Count(out, "selected: order o-") != 3 || strings.Count(out, "\n") != 3+strings.Count(row.says, "\n") || !strings.HasPrefix(out, row.says) {
 				t.Errorf("dry run: exit status %d\n%s", code, out)
 			}
 
 			out, code = erase(t, s, before...)
-			if code != exitRefused || !strings.Contains(out, "erased: order o-1\n") || !strings.Contains(out, "erased: order o-3\n") ||
+			if code != exit.Refused || !strings.Contains(out, "erased: order o-1\n") || !strings.Contains(out, "erased: order o-3\n") ||
 				!strings.Contains(out, "may name the person: notify letter-of-o-2\n") {
 				t.Errorf("exit status %d\n%s", code, out)
 			}
 
-			if _, code := printed(t, s, "deadletters", "discard", "notify", "letter-of-o-2"); code != exitOK {
+			if _, code := printed(t, s, "deadletters", "discard", "notify", "letter-of-o-2"); code != exit.OK {
 				t.Errorf("discard: exit status %d", code)
 			}
 
-			if out, code := erase(t, s, append(before, "--json")...); code != exitOK || strings.Count(out, `"result"`) != 1 || !strings.Contains(out, `"orderId":"o-2"`) {
+			if out, code := erase(t, s, append(before, "--json")...); code != exit.OK || strings.Count(out, `"result"`) != 1 || !strings.Contains(out, `"orderId":"o-2"`) {
 				t.Errorf("again: exit status %d\n%s", code, out)
 			}
 
-			if out, code := erase(t, s, before...); code != exitOK || !strings.Contains(out, "every order of this tenant that ended before") {
+			if out, code := erase(t, s, before...); code != exit.OK || !strings.Contains(out, "every order of this tenant that ended before") {
 				t.Errorf("once more: exit status %d\n%s", code, out)
 			}
 
-			if out, code := erase(t, s, append(before, "--tenant", "acme")...); code != exitOK || !strings.Contains(out, "erased: order acme:o-1\n") {
+			if out, code := erase(t, s, append(before, "--tenant", "acme")...); code != exit.OK || !strings.Contains(out, "erased: order acme:o-1\n") {
 				t.Errorf("another tenant: exit status %d\n%s", code, out)
 			}
 
-			err := s.with(t.Context(), func(b *server.Backend) error {
+			err := s.With(t.Context(), func(b *server.Backend) error {
 				for id, want := range map[transitions.OrderID]string{"o-1": "", "o-2": "", "o-3": "", "acme:o-1": "", "open": "c-open", "young": "c-young"} {
 					if order, _, err := b.Orders.Get(t.Context(), id); err != nil || order.Customer != want {
 						t.Errorf("%+v, %v", order, err)
@@ -131,7 +134,7 @@ func TestListsSpareTheScan(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 	t.Setenv("RATCHET_ORDER_LISTS", "true")
 
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		if _, err := b.Lists.Rebuild(ctx, nil); err != nil {
 			return err
 		}
@@ -139,7 +142,7 @@ func TestListsSpareTheScan(t *testing.T) {
 		return expired(ctx, t, b, "unlisted")
 	})
 
-	if out, code := erase(t, s, "--ended-before", "0s"); code != exitOK || strings.Contains(out, "unlisted") {
+	if out, code := erase(t, s, "--ended-before", "0s"); code != exit.OK || strings.Contains(out, "unlisted") {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 }
@@ -153,7 +156,7 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 			t.Setenv("RATCHET_ORDER_LISTS", lists)
 
 			ids := []transitions.OrderID{"o-1", "o-2", "o-3", "broken", "acme:broken"}
-			s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+			s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 				if err := expired(ctx, t, b, ids...); err != nil {
 					return err
 				}
@@ -171,7 +174,7 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 
 			for _, selection := range [][]string{{"--ended-before", "0s", "--dry-run"}, {"--ended-before", "0s"}, {"broken", "o-1", "o-2", "o-3"}} {
 				out, code := erase(t, s, selection...)
-				if code != exitRefused || strings.Count(out, ": order o-") != 3 || strings.Contains(out, "acme") ||
+				if code != exit.Refused || strings.Count(out, ": order o-") != 3 || strings.Contains(out, "acme") ||
 					!strings.Contains(out, `refused: read order "broken": the order cannot be read: attribute transitionId is not `) {
 					t.Errorf("%v: exit status %d\n%s", selection, code, out)
 				}
@@ -184,7 +187,7 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherFromErasure(t *testing.T) {
 func TestAnOrderThatCannotBeReadKeepsNoOtherOfItsCustomer(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		ids := []transitions.OrderID{"o-1", "o-2", "o-3", "broken", "acme:broken"}
 		if err := expired(ctx, t, b, ids...); err != nil {
 			return err
@@ -202,7 +205,7 @@ func TestAnOrderThatCannotBeReadKeepsNoOtherOfItsCustomer(t *testing.T) {
 	})
 
 	out, code := erase(t, s, "--customer", "c-77")
-	if code != exitRefused || strings.Count(out, "erased: order o-") != 3 || strings.Contains(out, "acme") ||
+	if code != exit.Refused || strings.Count(out, "erased: order o-") != 3 || strings.Contains(out, "acme") ||
 		!strings.Contains(out, `refused: read order "broken": the order cannot be read: attribute transitionId is not `) {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
@@ -226,7 +229,7 @@ func TestAListMayBeBehindTheOrders(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 	t.Setenv("RATCHET_ORDER_LISTS", "true")
 
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		if err := expired(ctx, t, b, "moved", "erased"); err != nil {
 			return err
 		}
@@ -241,17 +244,17 @@ func TestAListMayBeBehindTheOrders(t *testing.T) {
 	})
 
 	out, code := erase(t, s, "--ended-before", "0s")
-	if code != exitOK || strings.Contains(out, ": order ") || !strings.Contains(out, "every order of this tenant") {
+	if code != exit.OK || strings.Contains(out, ": order ") || !strings.Contains(out, "every order of this tenant") {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 }
 
 // TestTheFirstMomentIsAMoment: the zero time is an age like any other, and not a missing one.
 func TestTheFirstMomentIsAMoment(t *testing.T) {
-	s := ordersAt(t, func(context.Context, *server.Backend) error { return nil })
+	s := commandtest.OrdersAt(t, func(context.Context, *server.Backend) error { return nil })
 
 	out, code := erase(t, s, "--ended-before", "0001-01-01T00:00:00Z")
-	if code != exitOK || !strings.Contains(out, "every order of this tenant that ended before 0001-") {
+	if code != exit.OK || !strings.Contains(out, "every order of this tenant that ended before 0001-") {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 }
@@ -278,7 +281,7 @@ func TestAnErasureHasOneSelection(t *testing.T) {
 		root.SetErr(io.Discard)
 
 		err := root.ExecuteContext(t.Context())
-		if exitStatusOf(err) != exitUsage || !strings.Contains(err.Error(), row.want) {
+		if exit.StatusOf(err) != exit.Usage || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %s", row.args, err, row.want)
 		}
 	}
@@ -287,7 +290,7 @@ func TestAnErasureHasOneSelection(t *testing.T) {
 func TestAPointInTimeMayBeDaysAgo(t *testing.T) {
 	t.Parallel()
 
-	at, err := pointInTime("since", "400d")
+	at, err := arguments.PointInTime("since", "400d")
 	if ago := time.Since(at); err != nil || ago < 9600*time.Hour || ago > 9601*time.Hour {
 		t.Errorf("%v ago, %v", ago, err)
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/cmd/cli/internal/commandtest"
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/operate/audit"
 	"ratchet/server"
 	"ratchet/transitions"
@@ -24,7 +27,7 @@ import (
 func TestACustomerIsErasedFromWhatHasEnded(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		for _, id := range []transitions.OrderID{"ended", "open", "acme:o-1"} {
 			order := transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: "c-77"}
 			if _, err := b.Orders.Create(ctx, order); err != nil {
@@ -40,20 +43,20 @@ func TestACustomerIsErasedFromWhatHasEnded(t *testing.T) {
 	})
 
 	out, code := erase(t, s, "--customer", "c-77", "--dry-run")
-	if code != exitRefused || !strings.Contains(out, "selected: order ended\n") || !strings.Contains(out, "order open: the order has not ended: it is PENDING\n") || strings.Contains(out, "acme") {
+	if code != exit.Refused || !strings.Contains(out, "selected: order ended\n") || !strings.Contains(out, "order open: the order has not ended: it is PENDING\n") || strings.Contains(out, "acme") {
 		t.Errorf("dry run: exit status %d\n%s", code, out)
 	}
 
 	out, code = erase(t, s, "--customer", "c-77")
-	if code != exitRefused || !strings.Contains(out, "erased: order ended\n") {
+	if code != exit.Refused || !strings.Contains(out, "erased: order ended\n") {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 
-	if out, code := erase(t, s, "ended", "nobody"); code != exitNotFound || !strings.Contains(out, "erased: order ended\n") {
+	if out, code := erase(t, s, "ended", "nobody"); code != exit.NotFound || !strings.Contains(out, "erased: order ended\n") {
 		t.Errorf("again, with an order that does not exist: exit status %d\n%s", code, out)
 	}
 
-	err := s.with(t.Context(), func(b *server.Backend) error {
+	err := s.With(t.Context(), func(b *server.Backend) error {
 		for id, want := range map[transitions.OrderID]string{"ended": "", "open": "c-77", "acme:o-1": "c-77"} {
 			if order, _, err := b.Orders.Get(t.Context(), id); err != nil || order.Customer != want || order.ErasedAt.IsZero() != (want != "") {
 				t.Errorf("%+v, %v", order, err)
@@ -83,7 +86,7 @@ func TestACustomerIsErasedFromWhatHasEnded(t *testing.T) {
 func TestALetterThatCannotBeReadDoesNotEndTheErasure(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		for _, id := range []transitions.OrderID{"o-1", "o-2", "o-3"} {
 			order := transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: "c-77"}
 			if _, err := b.Orders.Create(ctx, order); err != nil {
@@ -98,7 +101,7 @@ func TestALetterThatCannotBeReadDoesNotEndTheErasure(t *testing.T) {
 				return err
 			}
 
-			if err := unreadableLetter(ctx, b, "notify", string(id)); err != nil {
+			if err := commandtest.UnreadableLetter(ctx, b, "notify", string(id)); err != nil {
 				return err
 			}
 
@@ -111,18 +114,18 @@ func TestALetterThatCannotBeReadDoesNotEndTheErasure(t *testing.T) {
 	})
 
 	out, code := erase(t, s, "--customer", "c-77")
-	if code != exitRefused || strings.Count(out, "refused: ") != 2 || !strings.Contains(out, "erased: order o-3\n") ||
+	if code != exit.Refused || strings.Count(out, "refused: ") != 2 || !strings.Contains(out, "erased: order o-3\n") ||
 		!strings.Contains(out, "dead letters that cannot be read may name the person: notify letter-of-o-1\n") {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 
 	for _, id := range []string{"o-1", "o-2"} {
-		if _, code := printed(t, s, "deadletters", "discard", "notify", "letter-of-"+id); code != exitOK {
+		if _, code := printed(t, s, "deadletters", "discard", "notify", "letter-of-"+id); code != exit.OK {
 			t.Errorf("discard: exit status %d", code)
 		}
 	}
 
-	if out, code := erase(t, s, "--customer", "c-77"); code != exitOK || strings.Count(out, "erased: ") != 2 {
+	if out, code := erase(t, s, "--customer", "c-77"); code != exit.OK || strings.Count(out, "erased: ") != 2 {
 		t.Errorf("again: exit status %d\n%s", code, out)
 	}
 }
@@ -131,7 +134,7 @@ func TestALetterThatCannotBeReadDoesNotEndTheErasure(t *testing.T) {
 func TestLettersOfAHandlerThatIsOffAreFound(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		order := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: "c-77"}
 		if _, err := b.Orders.Create(ctx, order); err != nil {
 			return err
@@ -141,48 +144,35 @@ func TestLettersOfAHandlerThatIsOffAreFound(t *testing.T) {
 			return err
 		}
 
-		return errors.Join(longAgo(t, b, "o-1"), unreadableLetter(ctx, b, "refund", "o-1"), unreadableLetter(ctx, b, "lists", "o-1"))
+		return errors.Join(longAgo(t, b, "o-1"), commandtest.UnreadableLetter(ctx, b, "refund", "o-1"), commandtest.UnreadableLetter(ctx, b, "lists", "o-1"))
 	})
 
 	out, code := erase(t, s, "o-1")
-	if code != exitRefused || !strings.Contains(out, "may name the person: refund letter-of-o-1, lists letter-of-o-1\n") {
+	if code != exit.Refused || !strings.Contains(out, "may name the person: refund letter-of-o-1, lists letter-of-o-1\n") {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 
 	for handler, setting := range map[string]string{"refund": "refund-returns", "lists": "order-lists"} {
-		if _, code := printed(t, s, "deadletters", "discard", handler, "letter-of-o-1", "--"+setting); code != exitOK {
+		if _, code := printed(t, s, "deadletters", "discard", handler, "letter-of-o-1", "--"+setting); code != exit.OK {
 			t.Errorf("discard: exit status %d", code)
 		}
 	}
 
-	if out, code := erase(t, s, "o-1"); code != exitOK || !strings.Contains(out, "erased: order o-1") {
+	if out, code := erase(t, s, "o-1"); code != exit.OK || !strings.Contains(out, "erased: order o-1") {
 		t.Errorf("again: exit status %d\n%s", code, out)
 	}
 }
 
-// unreadableLetter stores a dead letter about the order whose record cannot be decoded.
-func unreadableLetter(ctx context.Context, b *server.Backend, handler, order string) error {
-	_, err := b.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &b.Tables.DeadLetters, Item: map[string]types.AttributeValue{
-		"source":  &types.AttributeValueMemberS{Value: "streams/" + handler},
-		"id":      &types.AttributeValueMemberS{Value: "letter-of-" + order},
-		"handler": &types.AttributeValueMemberS{Value: handler},
-		"keys":    &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: order}}},
-		"record":  &types.AttributeValueMemberS{Value: "{"},
-	}})
-
-	return err
-}
-
 // erase runs the command as a person does, with its row in the table of acts.
-func erase(t *testing.T, s *settings, args ...string) (string, int) {
+func erase(t *testing.T, s *settings.Settings, args ...string) (string, int) {
 	t.Helper()
 
 	var out bytes.Buffer
 	root := newRoot(server.Parts{})
-	root.SetArgs(append([]string{"orders", "erase", "--quiet", "--data", s.flags.Lookup("data").Value.String()}, args...))
+	root.SetArgs(append([]string{"orders", "erase", "--quiet", "--data", s.Flags.Lookup("data").Value.String()}, args...))
 	root.SetOut(&out)
 	root.SetErr(&out)
-	code := exitStatus(root.ExecuteContext(t.Context()), &out)
+	code := commandtest.ExitStatus(root.ExecuteContext(t.Context()), &out)
 
 	return out.String(), code
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/cmd/cli/internal/commandtest"
 	"ratchet/server"
 	"ratchet/transitions"
 )
 
 // TestOrdersSayWhatTimeDoes: the commands that show orders say when time moves them, as text and as JSON.
 func TestOrdersSayWhatTimeDoes(t *testing.T) {
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		_, err := b.Orders.Create(ctx, transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}})
 		return err
 	})
@@ -23,7 +24,7 @@ func TestOrdersSayWhatTimeDoes(t *testing.T) {
 
 		var out bytes.Buffer
 		root := newRoot(server.Parts{})
-		root.SetArgs(append([]string{"--quiet", "--data", s.flags.Lookup("data").Value.String()}, args...))
+		root.SetArgs(append([]string{"--quiet", "--data", s.Flags.Lookup("data").Value.String()}, args...))
 		root.SetOut(&out)
 		root.SetErr(&out)
 

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/start"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -89,6 +91,8 @@ var printedCommands = map[string]struct {
 	"ratchet orders edit add-item {order} {sku}:{quantity}:{price} --event-id {key}":    {"orders edit add-item o-3 pen:1:2 --event-id k-4", 0},
 	"ratchet orders edit add-note {order} {text} --event-id {key}":                      {"orders edit add-note o-3 note --event-id k-5", 0},
 	"ratchet orders edit set-address {order} {kind} {lines} --event-id {key}":           {"orders edit set-address o-3 shipping street=x --event-id k-6", 0},
+	"ratchet orders edit set-own {order} --set {name}={value} --event-id {key}":         {"orders edit set-own o-3 --set shelf=7 --event-id k-8", 0},
+	"ratchet orders edit set-own {order} --remove {name} --event-id {key}":              {"orders edit set-own o-3 --remove shelf --event-id k-9", 0},
 	"ratchet deliveries redeliver {order}/{incarnation}/{transition}/{endpoint}":        {"deliveries redeliver o-1/06h1hnv0clhti/3/shop", 4},
 	"ratchet deadletters redrive {handler} {letter}":                                    {"deadletters redrive notify letter-1", 4},
 	"ratchet deadletters discard {handler} {letter}":                                    {"deadletters discard notify letter-1", 4},
@@ -173,7 +177,7 @@ func TestPrintedCommandsHaveTheirExitStatus(t *testing.T) {
 			return 0, nil
 		}
 
-		return report(err), err
+		return exit.Report(err), err
 	}
 
 	for _, line := range []string{
@@ -284,7 +288,7 @@ func TestTheBannersOrderCanBePlaced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			create, body := sampleOrder(d)
+			create, body := start.SampleOrder(d)
 
 			root := newRoot(server.Parts{})
 			root.SetArgs(append(strings.Fields(create), "--no-execution"))

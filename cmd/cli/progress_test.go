@@ -9,158 +9,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"ratchet/cmd/cli/internal/commandtest"
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/once/ledger"
 	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/transitions"
 )
-
-// TestProgressIsALineEveryTwoSeconds: it goes on while the command counts nothing. A command of
-// less than two seconds shows none, and with --quiet no command does.
-func TestProgressIsALineEveryTwoSeconds(t *testing.T) {
-	for _, row := range []struct {
-		name  string
-		quiet bool
-		takes time.Duration
-		want  string
-	}{
-		{name: "a long command", takes: 7 * time.Second, want: "1 order read (2s)\n1 order read (4s)\n1 order read (6s)\n"},
-		{name: "a short command", takes: 1900 * time.Millisecond},
-		{name: "a quiet command", takes: 7 * time.Second, quiet: true},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &settings{quiet: row.quiet}
-
-				var errs bytes.Buffer
-				c := s.long(&cobra.Command{Use: "read", RunE: func(*cobra.Command, []string) error {
-					s.progress.print("%d order read", 1)
-					time.Sleep(row.takes)
-
-					return nil
-				}}, "reading")
-				c.SetErr(&errs)
-				c.SetArgs(nil)
-
-				if err := c.Execute(); err != nil {
-					t.Fatal(err)
-				}
-
-				if errs.String() != row.want {
-					t.Errorf("%q, want %q", errs.String(), row.want)
-				}
-			})
-		})
-	}
-}
-
-// TestProgressOnATerminalIsOneLine: it is removed before the command prints and at the end, and
-// never put behind an unfinished line of the command.
-func TestProgressOnATerminalIsOneLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var screen bytes.Buffer
-
-		file, err := os.Open(os.DevNull) // without a width, so that no line is cut off
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-
-		p := &progress{out: &screen, terminal: file, every: progressInterval, begun: time.Now(), shown: time.Now()}
-		out := p.over(&screen)
-
-		done, ended := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(ended)
-			p.run(done)
-		}()
-
-		p.print("one")
-		time.Sleep(2100 * time.Millisecond)
-		p.print("two")
-		time.Sleep(200 * time.Millisecond)
-
-		if _, err := out.Write([]byte("found\n")); err != nil {
-			t.Fatal(err)
-		}
-
-		time.Sleep(2050 * time.Millisecond)
-
-		if _, err := out.Write([]byte("half ")); err != nil {
-			t.Fatal(err)
-		}
-
-		time.Sleep(5 * time.Second)
-
-		if _, err := out.Write([]byte("line\n")); err != nil {
-			t.Fatal(err)
-		}
-		close(done)
-		<-ended
-
-		const clear = "\r\x1b[K"
-		if have, want := screen.String(), "one (2s)"+clear+"two (2s)"+clear+"found\ntwo (4s)"+clear+"half line\n"; have != want {
-			t.Errorf("%q, want %q", have, want)
-		}
-	})
-}
-
-// TestProgressGoesOnBesideAnUnfinishedLineOfAFile: buffered output and backups rarely end with a line
-// feed, and a file or a pipe is not on the terminal.
-func TestProgressGoesOnBesideAnUnfinishedLineOfAFile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		terminal, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer terminal.Close()
-
-		file, err := os.Create(filepath.Join(t.TempDir(), "codes"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-
-		var screen bytes.Buffer
-		p := &progress{out: &screen, terminal: terminal, every: progressInterval, begun: time.Now(), shown: time.Now()}
-
-		if _, err := p.over(file).Write([]byte("half a li")); err != nil {
-			t.Fatal(err)
-		}
-
-		p.print("1 of 9 codes")
-		time.Sleep(progressInterval)
-		p.show()
-
-		if have, want := screen.String(), "1 of 9 codes (2s)"; have != want {
-			t.Errorf("%q, want %q", have, want)
-		}
-	})
-}
-
-// TestNothingIsShownAfterHide: the command hides its progress while the progress makes its text.
-func TestNothingIsShownAfterHide(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var screen bytes.Buffer
-		p := &progress{out: &screen, every: progressInterval, begun: time.Now(), shown: time.Now()}
-
-		p.follow(func() string {
-			p.hide()
-			return "asking what runs"
-		})
-		time.Sleep(progressInterval)
-		p.show()
-
-		if screen.Len() > 0 {
-			t.Errorf("%q", screen.String())
-		}
-	})
-}
 
 // longCommands are the commands that may run for more than a few seconds, each with arguments and
 // with its progress over the data of the test.
@@ -239,7 +97,7 @@ func TestLongCommandsShowProgress(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
 	dir := t.TempDir()
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
+	s := commandtest.OrdersAt(t, func(ctx context.Context, b *server.Backend) error {
 		for _, id := range []transitions.OrderID{"o-1", "o-2"} {
 			order := transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: "c-1"}
 			if _, err := b.Orders.Create(ctx, order); err != nil {
@@ -255,7 +113,7 @@ func TestLongCommandsShowProgress(t *testing.T) {
 
 		return err
 	})
-	data := s.flags.Lookup("data").Value.String()
+	data := s.Flags.Lookup("data").Value.String()
 
 	files := strings.NewReplacer("NEW", filepath.Join(dir, "new"), "BACKUP", filepath.Join(dir, "backup"),
 		"FILE", filepath.Join(dir, "report.csv"), "REQUESTS", filepath.Join(dir, "requests.jsonl"))
@@ -265,15 +123,15 @@ func TestLongCommandsShowProgress(t *testing.T) {
 		}
 	}
 
-	if _, code := printed(t, s, "backup", files.Replace("BACKUP")); code != exitOK {
+	if _, code := printed(t, s, "backup", files.Replace("BACKUP")); code != exit.OK {
 		t.Fatalf("backup: exit status %d", code)
 	}
 
 	for _, c := range runnable(newRoot(server.Parts{})) {
-		name := commandName(c)
+		name := settings.CommandName(c)
 
 		row, listed := longCommands[name]
-		if _, long := c.Annotations[longAnnotation]; long != listed {
+		if _, long := c.Annotations[settings.LongAnnotation]; long != listed {
 			t.Errorf("%s: shows progress: %t, is listed as long: %t", name, long, listed)
 		}
 
@@ -290,7 +148,9 @@ func TestLongCommandsShowProgress(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			errs := &stopper{want: regexp.MustCompile(`(?m)^` + row.progress + ` \(\d+s\)$`), stop: stop}
 
-			root := newCommands(&settings{progressEvery: time.Nanosecond})
+			s := settings.New(server.Parts{})
+			s.ProgressEvery = time.Nanosecond
+			root := newCommands(s)
 			root.SetOut(&bytes.Buffer{})
 			root.SetErr(errs)
 
@@ -321,7 +181,7 @@ func TestLongCommandsShowProgress(t *testing.T) {
 	}
 
 	for name := range longCommands {
-		if c, _, err := newRoot(server.Parts{}).Find(strings.Fields(name)); err != nil || commandName(c) != name {
+		if c, _, err := newRoot(server.Parts{}).Find(strings.Fields(name)); err != nil || settings.CommandName(c) != name {
 			t.Errorf("longCommands has %s, which is no command", name)
 		}
 	}

@@ -19,10 +19,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"ratchet/cmd/cli/internal/operate"
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/server"
 )
 
-var update = flag.Bool("update", false, "write the references in docs/ as the code says")
+var Update = flag.Bool("update", false, "write the references in docs/ as the code says")
 
 // shellWords end a command in an example.
 var shellWords = []string{"|", "||", ">", "<", "&", "&&", "#"}
@@ -132,7 +134,7 @@ func holdReference(t *testing.T, name, want string) {
 	t.Helper()
 
 	path := filepath.Join("../..", "docs", "reference", name)
-	if *update {
+	if *Update {
 		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -191,9 +193,9 @@ func configurationPage(t *testing.T) string {
 	t.Helper()
 
 	root := newRoot(server.Parts{})
-	shared := (&settings{}).sharedFlags(flagGroups...)
+	shared := (&settings.Settings{}).SharedFlags(settings.FlagGroups...)
 	meanings, names := settingDocs(t)
-	defaults := settingsOf(server.Config{}.WithDefaults())
+	defaults := operate.SettingsOf(server.Config{}.WithDefaults())
 	defaults["log-level"], defaults["log-format"] = "info", "text"
 
 	for _, name := range []string{"log-level", "log-format"} {
@@ -210,7 +212,7 @@ func configurationPage(t *testing.T) string {
 			t.Errorf("setting %s has no comment", name)
 		}
 
-		if slices.Contains(secrets, name) {
+		if slices.Contains(settings.Secrets, name) {
 			meaning = "*Secret.* " + meaning
 		}
 
@@ -221,7 +223,7 @@ func configurationPage(t *testing.T) string {
 			value = "`" + value + "`"
 		}
 
-		fmt.Fprintf(&page, "| `%s` | %s | `%s` | %s | %s |\n", name, flagsOf(root, name), variableOf(name), value, strings.ReplaceAll(meaning, "|", `\|`))
+		fmt.Fprintf(&page, "| `%s` | %s | `%s` | %s | %s |\n", name, flagsOf(root, name), settings.VariableOf(name), value, strings.ReplaceAll(meaning, "|", `\|`))
 	}
 
 	return page.String()
@@ -229,13 +231,13 @@ func configurationPage(t *testing.T) string {
 
 // flagsOf returns the flags of a setting: at all commands that use it, or at the named ones.
 func flagsOf(root *cobra.Command, name string) string {
-	if f := root.Flags().Lookup(name); f != nil && groupOf(f) != "" {
+	if f := root.Flags().Lookup(name); f != nil && settings.GroupOf(f) != "" {
 		return "`--" + name + "`"
 	}
 
 	var having []string
 	for path, command := range commands(root) {
-		if flagsIn(command, "").Lookup(name) != nil && slices.Contains([]string{"dev", "serve"}, path) {
+		if settings.FlagsIn(command, "").Lookup(name) != nil && slices.Contains([]string{"dev", "serve"}, path) {
 			having = append(having, "`"+path+" --"+name+"`")
 		}
 	}
@@ -337,16 +339,16 @@ func plain(comment string, names map[string]string) string {
 func TestCommandReference(t *testing.T) {
 	var page strings.Builder
 
-	s := &settings{}
+	s := settings.New(server.Parts{})
 	root := newCommands(s)
 	page.WriteString("# Commands\n\nEvery command, written from the code by `make reference`. `ratchet COMMAND --help` prints the same.\n\n")
 	writeText(&page, root.Long)
 	page.WriteString("## Shared flags\n\nSettings that several commands use, in groups. Each command below names the groups that it takes; " +
 		"another flag of them is an\nerror, with exit status 2. A flag may stand before the name of the command or after it.\n\n")
 
-	for _, g := range flagGroups {
-		fmt.Fprintf(&page, "### %s\n\n", g.name)
-		writeFlags(&page, (&settings{}).sharedFlags(g))
+	for _, g := range settings.FlagGroups {
+		fmt.Fprintf(&page, "### %s\n\n", g.Name)
+		writeFlags(&page, (&settings.Settings{}).SharedFlags(g))
 	}
 
 	all := commands(root)
@@ -359,8 +361,8 @@ func TestCommandReference(t *testing.T) {
 		fmt.Fprintf(&page, "## ratchet %s\n\n%s.\n\n", path, command.Short)
 		writeText(&page, command.Long)
 		writeText(&page, "usage: "+command.UseLine()+"\n\n"+command.Example)
-		writeFlags(&page, flagsIn(command, ""))
-		writeGroups(&page, s.used[command])
+		writeFlags(&page, settings.FlagsIn(command, ""))
+		writeGroups(&page, s.Used[command])
 	}
 
 	holdReference(t, "cli.md", strings.TrimRight(page.String(), "\n")+"\n")
@@ -374,11 +376,11 @@ func writeText(page *strings.Builder, text string) {
 }
 
 // writeGroups writes the groups of shared flags that a command uses.
-func writeGroups(page *strings.Builder, used []*flagGroup) {
+func writeGroups(page *strings.Builder, used []*settings.FlagGroup) {
 	var groups []string
-	for _, g := range flagGroups {
+	for _, g := range settings.FlagGroups {
 		if slices.Contains(used, g) {
-			groups = append(groups, "["+g.name+"](#"+g.name+")")
+			groups = append(groups, "["+g.Name+"](#"+g.Name+")")
 		}
 	}
 

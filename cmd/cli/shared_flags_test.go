@@ -13,55 +13,58 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ratchet/cmd/cli/internal/commandtest"
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/server"
 )
 
 // TestCommandsTakeTheFlagsThatTheyUse, and no others.
 func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
-	s := ordersAt(t, func(context.Context, *server.Backend) error { return nil })
-	data := s.flags.Lookup("data").Value.String()
+	s := commandtest.OrdersAt(t, func(context.Context, *server.Backend) error { return nil })
+	data := s.Flags.Lookup("data").Value.String()
 
 	for _, row := range []struct {
 		call   string
 		status int
 		says   string // on standard error, or in the error
 	}{
-		{"version --endpoint-url http://127.0.0.1:1", exitUsage, "endpoint-url: `ratchet version` does not use this setting"},
-		{"--endpoint-url http://127.0.0.1:1 version", exitUsage, "endpoint-url: `ratchet version` does not use this setting"},
-		{"version --json", exitOK, ""},
-		{"--json version", exitOK, ""},
-		{"version --jsn", exitUsage, "unknown flag: --jsn"},
+		{"version --endpoint-url http://127.0.0.1:1", exit.Usage, "endpoint-url: `ratchet version` does not use this setting"},
+		{"--endpoint-url http://127.0.0.1:1 version", exit.Usage, "endpoint-url: `ratchet version` does not use this setting"},
+		{"version --json", exit.OK, ""},
+		{"--json version", exit.OK, ""},
+		{"version --jsn", exit.Usage, "unknown flag: --jsn"},
 
-		{"workflow show payment", exitOK, ""},
-		{"workflow show --data DATA", exitUsage, "data: only with --counts"},
-		{"workflow show --endpoint-url http://127.0.0.1:1", exitUsage, "endpoint-url: only with --counts"},
-		{"workflow show --counts --data DATA", exitOK, ""},
-		{"workflow show --bank sandbox", exitUsage, "bank: `ratchet workflow show` does not use this setting"},
-		{"workflow new x --config y", exitUsage, "config: `ratchet workflow new` does not use this setting"},
+		{"workflow show payment", exit.OK, ""},
+		{"workflow show --data DATA", exit.Usage, "data: only with --counts"},
+		{"workflow show --endpoint-url http://127.0.0.1:1", exit.Usage, "endpoint-url: only with --counts"},
+		{"workflow show --counts --data DATA", exit.OK, ""},
+		{"workflow show --bank sandbox", exit.Usage, "bank: `ratchet workflow show` does not use this setting"},
+		{"workflow new x --config y", exit.Usage, "config: `ratchet workflow new` does not use this setting"},
 
-		{"restore x --endpoint-url http://127.0.0.1:1", exitUsage, "endpoint-url: `ratchet restore` does not use this setting"},
-		{"dev --endpoint-url http://127.0.0.1:1", exitUsage, "endpoint-url: `ratchet dev` does not use this setting"},
-		{"plan --data DATA", exitUsage, "data: `ratchet plan` does not use this setting"},
-		{"keys revoke x --json", exitUsage, "json: `ratchet keys revoke` does not use this setting"},
-		{"accounts list --carrier sandbox", exitUsage, "carrier: `ratchet accounts list` does not use this setting"},
+		{"restore x --endpoint-url http://127.0.0.1:1", exit.Usage, "endpoint-url: `ratchet restore` does not use this setting"},
+		{"dev --endpoint-url http://127.0.0.1:1", exit.Usage, "endpoint-url: `ratchet dev` does not use this setting"},
+		{"plan --data DATA", exit.Usage, "data: `ratchet plan` does not use this setting"},
+		{"keys revoke x --json", exit.Usage, "json: `ratchet keys revoke` does not use this setting"},
+		{"accounts list --carrier sandbox", exit.Usage, "carrier: `ratchet accounts list` does not use this setting"},
 
-		{"orders list --data DATA", exitOK, ""},
-		{"--data DATA orders list", exitOK, ""},
-		{"orders --data DATA --json list", exitOK, ""},
-		{"orders list --slots 3", exitUsage, "slots: `ratchet orders list` does not use this setting"},
+		{"orders list --data DATA", exit.OK, ""},
+		{"--data DATA orders list", exit.OK, ""},
+		{"orders --data DATA --json list", exit.OK, ""},
+		{"orders list --slots 3", exit.Usage, "slots: `ratchet orders list` does not use this setting"},
 		// These two settings decide which handlers there are.
-		{"shipments reports --audit-retention 48h --data DATA", exitUsage, "audit-retention: `ratchet shipments reports` does not use this setting"},
-		{"shipments reports --audit-retention 48h done none --cause x --data DATA", exitNotFound, "none"},
-		{"shipments --audit-retention 48h --data DATA", exitOK, ""},
-		{"deadletters list refund --data DATA", exitUsage, `handler "refund": only with --refund-returns`},
-		{"deadletters list refund --refund-returns --data DATA", exitOK, ""},
-		{"deadletters list lists --order-lists --data DATA", exitOK, ""},
-		{"streams pause refund --refund-returns --data DATA", exitOK, ""},
+		{"shipments reports --audit-retention 48h --data DATA", exit.Usage, "audit-retention: `ratchet shipments reports` does not use this setting"},
+		{"shipments reports --audit-retention 48h done none --cause x --data DATA", exit.NotFound, "none"},
+		{"shipments --audit-retention 48h --data DATA", exit.OK, ""},
+		{"deadletters list refund --data DATA", exit.Usage, `handler "refund": only with --refund-returns`},
+		{"deadletters list refund --refund-returns --data DATA", exit.OK, ""},
+		{"deadletters list lists --order-lists --data DATA", exit.OK, ""},
+		{"streams pause refund --refund-returns --data DATA", exit.OK, ""},
 
-		{"config show --data DATA --slots 3 --carrier sandbox --admin-listen off", exitOK, ""},
+		{"config show --data DATA --slots 3 --carrier sandbox --admin-listen off", exit.OK, ""},
 
 		// A command's own flags go before shared flags of the same name.
-		{"actions bulk b --prefix x --count 1 --expires-at 2028-01-01T00:00:00Z --data DATA", exitUsage, "prefix"},
+		{"actions bulk b --prefix x --count 1 --expires-at 2028-01-01T00:00:00Z --data DATA", exit.Usage, "prefix"},
 	} {
 		var out, errs bytes.Buffer
 
@@ -75,7 +78,7 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 			errs.WriteString(err.Error())
 		}
 
-		if status := exitStatusOf(err); status != row.status || !strings.Contains(errs.String(), row.says) {
+		if status := exit.StatusOf(err); status != row.status || !strings.Contains(errs.String(), row.says) {
 			t.Errorf("%s: exit status %d, want %d:\n%s", row.call, status, row.status, errs.String())
 		}
 	}
@@ -84,7 +87,7 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 // TestHelpShowsTheFlagsThatParse: the help of a command shows a shared flag, among the shared ones,
 // exactly if the command takes it.
 func TestHelpShowsTheFlagsThatParse(t *testing.T) {
-	all := (&settings{}).sharedFlags(flagGroups...)
+	all := (&settings.Settings{}).SharedFlags(settings.FlagGroups...)
 	taken := map[string]int{}
 
 	for path, c := range commands(newRoot(server.Parts{})) {
@@ -92,11 +95,11 @@ func TestHelpShowsTheFlagsThatParse(t *testing.T) {
 			continue
 		}
 
-		own, shared, _ := strings.Cut(c.UsageString(), sharedTitle(c)+":")
+		own, shared, _ := strings.Cut(c.UsageString(), settings.SharedTitle(c)+":")
 
 		all.VisitAll(func(f *pflag.Flag) {
 			has := c.Flags().Lookup(f.Name)
-			takes := has != nil && groupOf(has) != ""
+			takes := has != nil && settings.GroupOf(has) != ""
 
 			if shown := strings.Contains(shared, "--"+f.Name+" "); shown != takes {
 				t.Errorf("%s --%s: is shown as shared: %t, is taken: %t", path, f.Name, shown, takes)
@@ -107,32 +110,15 @@ func TestHelpShowsTheFlagsThatParse(t *testing.T) {
 			}
 
 			if takes {
-				taken[groupOf(has)]++
+				taken[settings.GroupOf(has)]++
 			}
 		})
 	}
 
-	for _, g := range flagGroups {
-		if taken[g.name] == 0 {
-			t.Errorf("no command takes the group %s", g.name)
+	for _, g := range settings.FlagGroups {
+		if taken[g.Name] == 0 {
+			t.Errorf("no command takes the group %s", g.Name)
 		}
-	}
-}
-
-// TestEveryFlagIsInOneGroup: a flag in two groups would be shown twice.
-func TestEveryFlagIsInOneGroup(t *testing.T) {
-	var seen []string
-	for _, g := range flagGroups {
-		(&settings{}).sharedFlags(g).VisitAll(func(f *pflag.Flag) {
-			if slices.Contains(seen, f.Name) {
-				t.Errorf("--%s is in two groups", f.Name)
-			}
-			seen = append(seen, f.Name)
-		})
-	}
-
-	if len(seen) < 30 {
-		t.Errorf("only %d flags", len(seen))
 	}
 }
 
@@ -168,7 +154,7 @@ func TestDocumentsGiveFlagsThatTheirCommandsTake(t *testing.T) {
 				checked++
 
 				if found.Flag(flag[1]) == nil {
-					t.Errorf("%s: ratchet %s: %s has no flag --%s", path, strings.TrimSpace(ours), commandName(found), flag[1])
+					t.Errorf("%s: ratchet %s: %s has no flag --%s", path, strings.TrimSpace(ours), settings.CommandName(found), flag[1])
 				}
 			}
 		}

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"testing"
 
-	"ratchet/activities"
+	"ratchet/cmd/cli/internal/exit"
 )
 
 func TestTheFirstSignalStopsAndTheSecondEndsAtOnce(t *testing.T) {
@@ -22,19 +20,7 @@ func TestTheFirstSignalStopsAndTheSecondEndsAtOnce(t *testing.T) {
 	}
 	signals <- os.Interrupt
 
-	if status := <-exited; status != exitAborted {
-		t.Errorf("exit status %d, want %d", status, exitAborted)
-	}
-}
-
-func TestTheExitStatusTellsACleanDrainFromAForcedOne(t *testing.T) {
-	if status := report(nil); status != exitOK {
-		t.Errorf("after a clean drain: %d", status)
-	}
-
-	for _, err := range []error{activities.ErrForced, activities.ErrStuck} {
-		if status := report(fmt.Errorf("worker: %w", errors.Join(err))); status != exitForced {
-			t.Errorf("after %v: %d, want %d", err, status, exitForced)
-		}
+	if status := <-exited; status != exit.Aborted {
+		t.Errorf("exit status %d, want %d", status, exit.Aborted)
 	}
 }

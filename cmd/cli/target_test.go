@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/settings"
 	"ratchet/server"
 )
 
@@ -19,7 +21,7 @@ import (
 func commands(c *cobra.Command) map[string]*cobra.Command {
 	all := map[string]*cobra.Command{}
 	for _, command := range runnable(c) {
-		all[commandName(command)] = command
+		all[settings.CommandName(command)] = command
 	}
 
 	return all
@@ -57,7 +59,7 @@ func TestReadingCommandsCreateNothing(t *testing.T) {
 
 	refused := 0
 	for path, command := range commands(newRoot(server.Parts{})) {
-		if mayCreateData(command) || path == "workflow new" || strings.HasPrefix(path, "deploy ") { // writes files, and no data
+		if settings.MayCreateData(command) || path == "workflow new" || strings.HasPrefix(path, "deploy ") { // writes files, and no data
 			continue
 		}
 
@@ -74,7 +76,7 @@ func TestReadingCommandsCreateNothing(t *testing.T) {
 
 		cancel()
 
-		if errors.Is(err, errNotFound) && strings.Contains(err.Error(), "there is no data in .ratchet") {
+		if errors.Is(err, exit.ErrNotFound) && strings.Contains(err.Error(), "there is no data in .ratchet") {
 			refused++
 
 			if command.Flags().Lookup("data") == nil {
@@ -96,7 +98,7 @@ func TestReadingCommandsCreateNothing(t *testing.T) {
 // Every command that is listed as creating data exists.
 func TestCreatingCommandsExist(t *testing.T) {
 	all := commands(newRoot(server.Parts{}))
-	for _, path := range createsData {
+	for _, path := range settings.CreatesData {
 		if all[path] == nil {
 			t.Errorf("there is no command %q", path)
 		}

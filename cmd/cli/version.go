@@ -5,17 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/cmd/cli/internal/settings"
+	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/buildinfo"
 )
 
-func versionCommand(s *settings) *cobra.Command {
+func versionCommand(s *settings.Settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version and what it was built from", Args: cobra.NoArgs,
 		Example: "  ratchet version\n  ratchet version --json | jq -r .revision",
 		RunE: func(c *cobra.Command, _ []string) error {
 			b := buildinfo.Read()
-			if s.json {
-				return printJSON(c.OutOrStdout(), b)
+			if s.JSON {
+				return terminal.PrintJSON(c.OutOrStdout(), b)
 			}
 
 			text := fmt.Sprintf("ratchet %s (%s, %s)", b.Version, b.Go, b.Platform)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ratchet/activities"
+	"ratchet/cmd/cli/internal/exit"
 	"ratchet/server"
 	"ratchet/workflow/file"
 	"ratchet/workflow/scaffold"
@@ -31,7 +32,7 @@ func TestWhatWorkflowNewWritesBuildsAndPasses(t *testing.T) {
 		again := newRoot(server.Parts{})
 		again.SetArgs([]string{"workflow", "new", "claim", "--dir", dir})
 
-		if err := again.ExecuteContext(t.Context()); err == nil || report(err) != exitUsage {
+		if err := again.ExecuteContext(t.Context()); err == nil || exit.Report(err) != exit.Usage {
 			t.Errorf("a second time: %v", err)
 		}
 	}

@@ -21,10 +21,22 @@ type Table struct {
 	Input *dynamodb.CreateTableInput
 	// TTL is the attribute of its time to live. Empty: it must have none, since its items are kept.
 	TTL string
+	// Given: another program has the table, so `ratchet init` never creates or alters it.
+	Given bool
 }
 
 func (t Table) name() string    { return aws.ToString(t.Input.TableName) }
 func (t Table) subject() string { return "table " + t.name() }
+
+// creation says how a missing table comes to be.
+func (t Table) creation() string {
+	if !t.Given {
+		return runInit
+	}
+
+	return fmt.Sprintf("the setting orders-table names it: correct the name, or create the table with the key %s and a stream of %s; `ratchet init` never does",
+		keyOf(t.Input.KeySchema, t.Input.AttributeDefinitions), types.StreamViewTypeNewAndOldImages)
+}
 
 // tablesAtOnce bounds the tables that are looked at at the same time.
 const tablesAtOnce = 8
@@ -72,7 +84,7 @@ func (e *examination) checkTable(ctx context.Context, want Table) (checks []Chec
 	switch {
 	// Nothing else can be asked of a table that is missing.
 	case errors.As(err, &absent):
-		return []Check{NewFailure(want.subject(), "does not exist", runInit)}, nil, true
+		return []Check{NewFailure(want.subject(), "does not exist", want.creation())}, nil, true
 	case err != nil:
 		return []Check{NewUnchecked(want.subject(), "dynamodb:DescribeTable: "+brief(err), "allow dynamodb:DescribeTable on it")}, nil, false
 	}
@@ -95,6 +107,9 @@ func (e *examination) checkTable(ctx context.Context, want Table) (checks []Chec
 
 	if len(checks) == 0 {
 		found := "as `ratchet init` creates it"
+		if want.Given {
+			found = "has the key and the stream that the settings say"
+		}
 		if len(operations) > 0 {
 			found += "; allowed: " + strings.Join(operations, ", ")
 		}
@@ -121,7 +136,11 @@ func (t Table) compare(is *types.TableDescription) (problems []problem) {
 	// schema has not.
 	wanted := keyOf(t.Input.KeySchema, t.Input.AttributeDefinitions)
 	if got := keyOf(is.KeySchema, is.AttributeDefinitions); got != wanted {
-		fault("a key cannot be changed: copy what you need, delete the table, then `ratchet init`", "its key is %s, not %s", got, wanted)
+		action := "a key cannot be changed: copy what you need, delete the table, then `ratchet init`"
+		if t.Given {
+			action = "correct the settings orders-key and orders-sort, or name another table with orders-table"
+		}
+		fault(action, "its key is %s, not %s", got, wanted)
 	}
 
 	indexes, described := indexesOf(t.Input.GlobalSecondaryIndexes, t.Input.AttributeDefinitions), describedIndexes(is)

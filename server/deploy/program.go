@@ -25,6 +25,9 @@ type Program struct {
 	Orders Name
 	// Layout says how orders stand in a given table of orders, as "orders-key pk=ORDER#{id}". Empty: there is none.
 	Layout []string
+	// Timed says that time makes transitions of the definition, for which workers look in the table Due.
+	Timed bool
+	Due   Name
 	// Queue is the queue of requests, nil if the program takes none.
 	Queue *Queue
 	// Parts are the parts of a worker.

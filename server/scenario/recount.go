@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -115,7 +116,15 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 
 		return out
 	}
-	r.orders = byKey(b.Tables.Orders, "orderId")
+	r.orders = map[string]item{}
+	if err == nil {
+		m := b.Orders.Mapping()
+		err = scan(ctx, b.DynamoDB, b.Tables.Orders, func(i item) {
+			if id, ofOrder := m.OrderOf(i); ofOrder {
+				r.orders[string(id)] = fieldsOf(m, i)
+			}
+		})
+	}
 	r.effects = byKey(b.Tables.Once, "idempotencyKey")
 
 	// A notification has a delivery for each endpoint. It counts as sent when all of these are delivered.
@@ -150,6 +159,19 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	}
 
 	return err
+}
+
+// fieldsOf returns the fields of an order's item under Ratchet's names. It reads the mapping by itself, so that the
+// recount does not repeat a mistake of package transitions.
+func fieldsOf(m transitions.Mapping, of item) item {
+	fields := item{}
+	for _, field := range m.Fields() {
+		if v := of[cmp.Or(m.Attributes[field], m.Prefix+field)]; v != nil {
+			fields[field] = v
+		}
+	}
+
+	return fields
 }
 
 // scan calls fn with each item of the table.

@@ -20,7 +20,13 @@ func (i Inspector) LastGap(ctx context.Context) (time.Time, error) {
 	}
 	last := dynamo.Time(row, leases.LeaseGapAt)
 
-	stored, err := leases.Read(ctx, i.DynamoDB, i.LeaseTable, store.GroupKey(i.Group, dynamo.Text(row, lineage.CurrentStreamARN)))
+	// Before the first worker of the group, no stream is known, and no lease can say more.
+	arn := dynamo.Text(row, lineage.CurrentStreamARN)
+	if arn == "" {
+		return last, nil
+	}
+
+	stored, err := leases.Read(ctx, i.DynamoDB, i.LeaseTable, store.GroupKey(i.Group, arn))
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -226,7 +226,7 @@ func TestTheRuleNamesExecutionsThatEndBadly(t *testing.T) {
 	}
 }
 
-// TestRunbooksNameCommandsThatExist looks up each command of a runbook and of docs/operate/deploy.md in the list
+// TestRunbooksNameCommandsThatExist looks up each command of a runbook and of some other pages in the list
 // that TestPermissionsAreWhatIsCalled runs.
 func TestRunbooksNameCommandsThatExist(t *testing.T) {
 	var known []string
@@ -241,7 +241,8 @@ func TestRunbooksNameCommandsThatExist(t *testing.T) {
 	}
 
 	command := regexp.MustCompile("(?:`|^    )ratchet ([a-z][a-z -]*[a-z])")
-	for _, page := range append(pages, "../../docs/operate/deploy.md", "../../docs/operate/scale.md", "../../docs/guides/endpoints.md") {
+	for _, page := range append(pages, "../../docs/operate/deploy.md", "../../docs/operate/scale.md", "../../docs/operate/troubleshooting.md",
+		"../../docs/guides/endpoints.md", "../../docs/guides/receive-webhooks.md", "../../docs/learn/faq.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

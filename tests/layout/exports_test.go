@@ -85,6 +85,17 @@ var unused = map[string]string{
 	"server.PropagateToOwn":            "a value of a setting; tests/tracing sets it as a program of a user would",
 	"server.Sandbox":                   "a value of a setting; tests/deploy sets it as a program of a user would",
 
+	"cmd/cli/internal/exit.Forced":             "tests of the program compare exit statuses",
+	"cmd/cli/internal/operate.SettingsOf":      "the reference has the defaults of all settings",
+	"cmd/cli/internal/settings.CreatesData":    "a test over all commands",
+	"cmd/cli/internal/settings.FlagsIn":        "the reference has the flags of each command",
+	"cmd/cli/internal/settings.GroupOf":        "tests over all commands tell shared flags from others",
+	"cmd/cli/internal/settings.LongAnnotation": "a test over all commands",
+	"cmd/cli/internal/settings.MayCreateData":  "a test over all commands",
+	"cmd/cli/internal/settings.SharedTitle":    "a test over the help of all commands",
+	"cmd/cli/internal/settings.VariableOf":     "the reference has the variable of each setting",
+	"cmd/cli/internal/start.SampleOrder":       "the commands that dev prints are run by a test over all commands",
+
 	"embedded/internal/attr.EqualItems":                       "tests of the expression package compare items",
 	"embedded/internal/stepfunctions/jsonata.CodeInvalid":     "the code of an error that the asl package reports; its tests compare it",
 	"embedded/internal/stepfunctions/jsonata.CodeUnsupported": "the code of an error that the asl package reports; its tests compare it",

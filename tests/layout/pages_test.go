@@ -44,26 +44,23 @@ func TestThePictureOfAClaimHasEveryStatus(t *testing.T) {
 	}
 }
 
-// sketches are guides with code that stands in no file.
-var sketches = map[string]bool{"own-parts.md": true, "queues.md": true, "transitions.md": true, "webhooks.md": true}
-
-// TestPagesShowCodeThatCompiles looks up each Go block of docs/guides in the file that its first line
-// names. A line "// …" stands for lines that are left out; indentation does not count.
-func TestPagesShowCodeThatCompiles(t *testing.T) {
+// TestPagesShowCodeThatRuns looks up each block of Go, Python and TypeScript of docs/guides in the file that its
+// first line names. A line "// …" stands for lines that are left out; indentation does not count.
+func TestPagesShowCodeThatRuns(t *testing.T) {
 	t.Parallel()
 
 	blocks := 0
 
 	for _, page := range files(t, ".md") {
-		if filepath.Dir(page) != filepath.Join("docs", "guides") || sketches[filepath.Base(page)] {
+		if filepath.Dir(page) != filepath.Join("docs", "guides") {
 			continue
 		}
 
-		for _, block := range goBlocks(read(t, page)) {
+		for _, block := range codeBlocks(read(t, page)) {
 			blocks++
 
 			first, code, _ := strings.Cut(block, "\n")
-			name, named := strings.CutPrefix(first, "// ")
+			name, named := strings.CutPrefix(strings.Replace(first, "# ", "// ", 1), "// ")
 
 			text, err := os.ReadFile(filepath.Join(root, name))
 			if !named || err != nil {
@@ -89,8 +86,8 @@ func TestPagesShowCodeThatCompiles(t *testing.T) {
 	}
 }
 
-// goBlocks returns the text of the blocks of Go code, which may be indented.
-func goBlocks(text string) []string {
+// codeBlocks returns the text of the blocks of code, which may be indented.
+func codeBlocks(text string) []string {
 	var (
 		all    []string
 		inside bool
@@ -98,7 +95,7 @@ func goBlocks(text string) []string {
 
 	for line := range strings.Lines(text) {
 		switch trimmed := strings.TrimSpace(line); {
-		case trimmed == "```go":
+		case trimmed == "```go", trimmed == "```python", trimmed == "```ts":
 			inside = true
 			all = append(all, "")
 		case strings.HasPrefix(trimmed, "```"):

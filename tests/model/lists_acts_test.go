@@ -109,6 +109,7 @@ func (p *listProgram) erase(w *listWorker) {
 // handle handles the next change of some order, until it is handled. Workers without lists leave it.
 func (p *listProgram) handle(w *listWorker) {
 	p.storing.Lock()
+
 	var ids []transitions.OrderID
 	for _, id := range listedIDs {
 		if len(p.stream[id]) > 0 {

@@ -29,6 +29,9 @@ import (
 // person is in every text that may tell whose order it is.
 const person = "MARKED"
 
+// term is after what time expires orders that are not paid, and closes those that were delivered.
+const term = 10 * time.Minute
+
 // ended is an order of the person, and the content of its tables before the erasure.
 type ended struct {
 	*ratchettest.Env
@@ -56,7 +59,9 @@ func startWith(t *testing.T, dir string, before func(*ended), more ...streams.Ha
 	}
 
 	e.Env = ratchettest.Start(t, ratchettest.Config{
-		Server:   server.Config{Data: dir, OrderLists: true, JournalOwn: true, Parts: server.Parts{Handlers: handlers}},
+		Server:   server.Config{
+			Data: dir, OrderLists: true, JournalOwn: true, ExpireUnpaid: term, ReturnWindow: term, Parts: server.Parts{Handlers: handlers},
+		},
 		Patience: 10 * time.Minute,
 	})
 	e.SetStock("mug", 10)

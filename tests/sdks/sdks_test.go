@@ -15,15 +15,7 @@ const home = "../../.cache/sdks"
 
 // TestSDKs tries the endpoint of `ratchet dev` with one SDK after the other.
 func TestSDKs(t *testing.T) {
-	sdks, err := filepath.Abs(home)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	setup := exec.CommandContext(t.Context(), "bash", "setup.sh", sdks)
-	if out, err := setup.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	sdks := install(t)
 	env := append(os.Environ(), "ENDPOINT="+startDev(t), "SDK="+filepath.Join(sdks, "js"), "PATH="+filepath.Join(sdks, "python/bin")+":"+os.Getenv("PATH"),
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_DEFAULT_REGION=us-east-1", "AWS_PAGER=", "AWS_EC2_METADATA_DISABLED=true")
 
@@ -43,6 +35,23 @@ func TestSDKs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// install installs what the tests need, once, and returns its folder.
+func install(t *testing.T) string {
+	t.Helper()
+
+	sdks, err := filepath.Abs(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	setup := exec.CommandContext(t.Context(), "bash", "setup.sh", sdks)
+	if out, err := setup.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	return sdks
 }
 
 // startDev runs `ratchet dev` until the test ends and returns the engine's endpoint. `ratchet dev`

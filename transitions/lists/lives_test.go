@@ -3,6 +3,7 @@ package lists_test
 import (
 	"bytes"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -57,6 +58,31 @@ func TestALateChangeDoesNotRaiseAnotherLife(t *testing.T) {
 	if found := s.rebuild(); found.Corrected+found.Gone+found.Rows != 0 {
 		t.Errorf("%+v", found)
 	}
+}
+
+// TestALateChangeDoesNotReplaceAnotherLife: the id is given to a new order in the millisecond in which the former one
+// was placed, between the read of the head and the write of the rows.
+func TestALateChangeDoesNotReplaceAnotherLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newOrderLists(t)
+		former := s.place("a", workflow.Hold)
+		s.record(former[0])
+
+		check := s.before("TransactWriteItems", func() {
+			s.deleteOrder("a")
+			s.remove(last(former))
+			s.customer = "c-2"
+			s.record(s.place("a")...)
+		})
+		s.record(former[1])
+		check()
+		s.want("", workflow.OnHold, "")
+		s.want("", workflow.Pending, "a")
+
+		if found := s.rebuild(); found.Corrected+found.Gone+found.Rows != 0 {
+			t.Errorf("%+v", found)
+		}
+	})
 }
 
 // TestALateChangeDoesNotReplaceAnotherOrderOfAnotherProgram, which gives no incarnation.

@@ -81,6 +81,10 @@ func TestWhatTheDataSaysOfTheOrder(t *testing.T) {
 		{name: "the items of a Map without ItemSelector do not have the order", first: "Each", states: `
 "Each":{"Type":"Map","ItemsPath":"$.items","ResultPath":null,"ItemProcessor":{"StartAt":"W","States":{"W":{"Type":"Choice","Choices":[{STATE,"StringEquals":"A","Next":"N"}],"Default":"N"},"N":{"Type":"Succeed"}}},"Next":"Choose"},`,
 			want: []string{"lost-position Each/W"}},
+		{name: "items that are positions are not followed", first: "Both", states: `
+"Both":{"Type":"Parallel","ResultPath":"$.r","Branches":[{"StartAt":"L","States":{"L":{"Type":"Task",ASK,LIMITS,"End":true}}}],"Next":"Each"},
+"Each":{"Type":"Map","ItemsPath":"$.r","ResultPath":null,"ItemProcessor":{"StartAt":"W","States":{"W":{"Type":"Choice","Choices":[{"Variable":"$.state","StringEquals":"A","Next":"N"}],"Default":"N"},"N":{"Type":"Succeed"}}},"Next":"Choose"},`,
+			want: []string{"lost-position Each/W"}},
 		{name: "with it they have", first: "Each", states: `
 "Each":{"Type":"Map","ItemsPath":"$.items","ItemSelector":{"order.$":"$.order"},"ResultPath":null,"ItemProcessor":{"StartAt":"W","States":{"W":{"Type":"Choice","Choices":[{STATE,"StringEquals":"A","Next":"N"}]},"N":{"Type":"Succeed"}}},"Next":"Choose"},`},
 		{name: "the Parameters of a Parallel replace the order", first: "Both", states: `
@@ -111,12 +115,31 @@ func TestWhatTheDataSaysOfTheOrder(t *testing.T) {
 			want: []string{"illegal-event F", "overtaken-not-caught F"}},
 		{name: "a distributed Map tolerates the failure of its items", first: "Each", states: `
 "Each":{"Type":"Map","ItemsPath":"$.items","ItemSelector":{"order.$":"$.order"},"ToleratedFailurePercentage":100,"ResultPath":null,"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"G","States":{"G":{"Type":"Task",GO,LIMITS,"End":true}}},"Next":"Look"},`},
+		{name: "one that tolerates some fails with more of them", first: "Each", states: `
+"Each":{"Type":"Map","ItemsPath":"$.items","ItemSelector":{"order.$":"$.order"},"ToleratedFailurePercentage":50,"ResultPath":null,"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"G","States":{"G":{"Type":"Task",GO,LIMITS,"End":true}}},"Next":"Look"},`,
+			want: []string{"overtaken-not-caught Each/G"}},
 		{name: "one that does not fails with a name of its own", first: "Each", states: `
 "Each":{"Type":"Map","ItemsPath":"$.items","ItemSelector":{"order.$":"$.order"},"ResultPath":null,"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"STANDARD"},"StartAt":"G","States":{"G":{"Type":"Task",GO,LIMITS,"End":true}}},"Catch":[MOVED],"Next":"Look"},`,
 			want: []string{"overtaken-not-caught Each/G"}},
 		{name: "a repeat of the same event and id is answered as before", first: "G", definition: 1, states: `
 "G":{"Type":"Task",GO,LIMITS,"ResultPath":"$.got","Catch":[{"ErrorEquals":["Order.Busy"],"ResultPath":"$.failure","Next":"Again"},MOVED],"Next":"Look"},
 "Again":{"Type":"Task",GO,LIMITS,"ResultPath":"$.order","Catch":[MOVED],"Next":"Look"},`},
+		{name: "all tasks that carry the id of one view are answered alike", first: "G", definition: 1, states: `
+"G":{"Type":"Task",GO,LIMITS,"ResultPath":null,"Catch":[MOVED],"Next":"Again"},
+"Again":{"Type":"Task",GO,LIMITS,"ResultPath":"$.order","Next":"Choose"},`},
+		{name: "also when the first of them was refused", first: "G", definition: 1, states: `
+"G":{"Type":"Task",GO,LIMITS,"ResultPath":"$.order","Catch":[{"ErrorEquals":["Order.Moved"],"ResultPath":null,"Next":"Again"}],"Next":"Choose"},
+"Again":{"Type":"Task",GO,LIMITS,"ResultPath":null,"Catch":[MOVED],"Next":"Choose"},`,
+			want: []string{"stale-order-data Again"}},
+		{name: "another caller may have made the request with its id", first: "U", definition: 1, states: `
+"U":{"Type":"Task","Resource":"${applyArn}","Parameters":{"event":"go"},LIMITS,"ResultPath":null,"Catch":[{"ErrorEquals":["Order.Moved"],"ResultPath":null,"Next":"Same"}],"Next":"Look"},
+"Same":{"Type":"Task",GO,LIMITS,"ResultPath":"$.order","Catch":[MOVED],"Next":"After"},
+"After":{"Type":"Choice","Choices":[{STATE,"StringEquals":"A","Next":"Choose"}]},`,
+			want: []string{"no-choice-matched After"}},
+		{name: "an event whose id was assigned is not repeated under it", first: "U", definition: 1, states: `
+"U":{"Type":"Task","Resource":"${applyArn}","Parameters":{"event":"go"},LIMITS,"ResultPath":null,"Catch":[MOVED],"Next":"Same"},
+"Same":{"Type":"Task",GO,LIMITS,"ResultPath":"$.order","Catch":[{"ErrorEquals":["Order.Moved"],"ResultPath":"$.failure","Next":"Look"}],"Next":"Choose"},`,
+			want: []string{"stale-order-data Same"}},
 		{name: "one without an id is refused, because it was applied", first: "G", definition: 1, states: `
 "G":{"Type":"Task","Resource":"${applyArn}","Parameters":{"event":"go"},LIMITS,"ResultPath":null,"Retry":[{"ErrorEquals":["Order.Busy"]}],"Catch":[{"ErrorEquals":["Order.Moved"],"ResultPath":null,"Next":"Where"}],"Next":"Look"},
 "Where":{"Type":"Task",ASK,LIMITS,"ResultPath":"$.order","Next":"After"},

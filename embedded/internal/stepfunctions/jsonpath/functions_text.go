@@ -108,7 +108,7 @@ func stringToJSON(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 		return nil, fmt.Errorf("the argument is not JSON: %w", err)
 	}
 
-	return rawjson.Trim([]byte(s)), nil
+	return rawjson.AppendCompact(nil, []byte(s)), nil
 }
 
 func base64Encode(_ *Scope, _ *call, a [][]byte) ([]byte, error) {

@@ -1,0 +1,86 @@
+package arguments
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ratchet/cmd/cli/internal/exit"
+)
+
+// ValueKinds describes the values of flags and settings by the name of their type, without
+// the bits.
+var ValueKinds = map[string]string{
+	"bool":     "true or false",
+	"int":      "a whole number",
+	"uint":     "a whole number, at least 0",
+	"float":    "a number",
+	"string":   "a text",
+	"duration": "a duration like 1m30s",
+	reflect.TypeFor[time.Duration]().String(): "a duration like 1m30s",
+	"intSlice":       "whole numbers with commas between them",
+	"[]int":          "whole numbers with commas between them",
+	"stringToString": "NAME=VALUE",
+}
+
+// flagRuleError is the rule that the value of a flag breaks.
+type flagRuleError string
+
+func (e flagRuleError) Error() string { return string(e) }
+
+// FlagError replaces pflag's messages about a parser by messages about the flag's values.
+func FlagError(err error) error {
+	var unknown *pflag.NotExistError
+	// pflag takes -5 for short flags; the user meant a number.
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Trim(unknown.GetSpecifiedShortnames(), ".0123456789") == "" {
+		return fmt.Errorf("-%s: a negative number is not allowed here", unknown.GetSpecifiedShortnames())
+	}
+
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+
+	var rule flagRuleError
+	if errors.As(err, &rule) {
+		return fmt.Errorf("%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), rule)
+	}
+
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%s %q: out of range", invalid.GetFlag().Name, invalid.GetValue())
+	}
+
+	// Sizes are of no interest: int32 and int64 are whole numbers.
+	kind, known := ValueKinds[strings.TrimSuffix(strings.TrimSuffix(invalid.GetFlag().Value.Type(), "64"), "32")]
+	if !known {
+		return err
+	}
+
+	return fmt.Errorf("%s %q: must be %s", invalid.GetFlag().Name, invalid.GetValue(), kind)
+}
+
+// Given fails if one of the flags is set to the empty string. A script's variable without a value
+// must not turn a named request into a request without a name.
+func Given(flags *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		// A flag that was not given is empty by default, which is no mistake.
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+			return exit.UsageError("%s: must not be empty", name)
+		}
+	}
+
+	return nil
+}
+
+// FromNow returns the time after d, or the zero time if d is 0.
+func FromNow(d time.Duration) time.Time {
+	if d == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(d)
+}

@@ -1,0 +1,2 @@
+// Package commandtest helps tests of commands: a data directory with orders, and the run of one command.
+package commandtest

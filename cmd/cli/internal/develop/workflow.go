@@ -1,0 +1,73 @@
+package develop
+
+import (
+	"github.com/spf13/cobra"
+
+	"ratchet/activities/steps"
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/settings"
+	"ratchet/workflow"
+	"ratchet/workflow/file"
+)
+
+func workflowCommand(s *settings.Settings) *cobra.Command {
+	return settings.Group("workflow", "Look at what an order may do, and begin a workflow of your own",
+		s.Takes(showCommand(s), settings.TargetFlags, settings.OrdersFlags),
+		s.Takes(checkCommand(s), settings.OutputFlags, settings.SettingsFlags, settings.OrdersFlags),
+		s.Takes(migrateCommand(s), settings.OutputFlags, settings.TargetFlags, settings.OrdersFlags),
+		s.Takes(newWorkflowCommand(s), settings.OutputFlags),
+		s.Takes(machineCommand(s), settings.SettingsFlags, settings.OrdersFlags),
+		schemaCommand())
+}
+
+// schemaCommand prints the schema of definition files.
+func schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of workflow files, for editors", Args: cobra.NoArgs,
+		Long: "Prints the JSON Schema of a definition's file. Editors read it from the first line of a YAML file,\n" +
+			"`# yaml-language-server: $schema=" + file.SchemaName + "`, or from the member \"$schema\" of a JSON file.\n" +
+			"`ratchet workflow new` writes the schema and this line.",
+		Example: "  ratchet workflow schema > " + file.SchemaName,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := c.OutOrStdout().Write(file.Schema())
+			return err
+		},
+	}
+}
+
+// machineCommand prints a state machine to start from.
+func machineCommand(s *settings.Settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "machine", Short: "Print a state machine for the happy path of the definition", Args: cobra.NoArgs,
+		Long: "Prints the state machine (ASL) of the shortest way from the first state of the definition to its\n" +
+			"first settled state, or to its first terminal one. It places the order and applies each event;\n" +
+			"for the events of --outside, and for those of a carrier's reports, it waits. Retries and catches\n" +
+			"are those of Ratchet's table of errors. Steps of your own are yours to add.",
+		Example: "  ratchet workflow machine --order-definition ticket.yaml --outside resolve > ticket.asl.json",
+	}
+	outside := c.Flags().StringSlice("outside", nil, "events that other callers make")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		d, err := s.Definition(c, "order", "")
+		if err != nil {
+			return err
+		}
+
+		var path steps.Path
+		for _, name := range *outside {
+			if len(d.Groups(workflow.Event(name))) == 0 {
+				return exit.UsageError("outside %q: the definition %s has no such event", name, d.Name())
+			}
+			path.Outside = append(path.Outside, workflow.Event(name))
+		}
+
+		text, err := steps.HappyPath(d, path)
+		if err != nil {
+			return exit.UsageError("%w", err)
+		}
+		_, err = c.OutOrStdout().Write(text)
+
+		return err
+	}
+
+	return c
+}

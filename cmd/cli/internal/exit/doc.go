@@ -1,0 +1,2 @@
+// Package exit has the exit statuses of the commands, and the errors that lead to them.
+package exit

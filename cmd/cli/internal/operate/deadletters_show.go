@@ -1,0 +1,31 @@
+package operate
+
+import (
+	"github.com/spf13/cobra"
+
+	"ratchet/cmd/cli/internal/settings"
+	"ratchet/cmd/cli/internal/views"
+	"ratchet/server"
+)
+
+func deadLettersShow(s *settings.Settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "show HANDLER LETTER", Short: "Show a dead letter", Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.With(c.Context(), func(b *server.Backend) error {
+				h, err := handlerNamed(b, args[0])
+				if err != nil {
+					return err
+				}
+
+				l, err := b.DeadLetters().Get(c.Context(), h.Name, args[1])
+				// A dead letter that cannot be decoded is shown with the reason.
+				if err != nil && l.Unreadable == "" {
+					return err
+				}
+
+				return printDeadLetter(c.OutOrStdout(), s.JSON, views.ToPrinted(b.Orders.Mapping(), l))
+			})
+		},
+	}
+}

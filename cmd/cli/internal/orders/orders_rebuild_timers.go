@@ -1,0 +1,56 @@
+package orders
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/settings"
+	"ratchet/cmd/cli/internal/terminal"
+	"ratchet/internal/plural"
+	"ratchet/server"
+	"ratchet/transitions/timers"
+)
+
+const rebuildTimersHelp = `Writes the due row of every order that time moves: of orders that are older than the timed transitions
+of the definition (after), or than their change, and of orders whose records the stream has lost. ratchet doctor says when that is needed.
+
+It reads the table of orders. Workers may run meanwhile. It may be stopped and repeated; it goes on
+with what is left. A row that is there already is written again, which changes nothing.
+
+Exit status: 0 done; 1 failed, or orders cannot be read; 2 bad input.`
+
+func ordersRebuildTimers(s *settings.Settings) *cobra.Command {
+	c := &cobra.Command{Use: "rebuild-timers", Short: "Write the due rows of orders that time moves", Args: cobra.NoArgs, Long: rebuildTimersHelp, Example: "  ratchet orders rebuild-timers"}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return s.With(c.Context(), func(b *server.Backend) error {
+			if !b.Orders.HasTimers() {
+				return exit.UsageError("the definition of orders has no timed transitions (after)")
+			}
+			seen := s.Progress.Orders("read")
+
+			found, err := b.Timers.Rebuild(c.Context(), func(r timers.Rebuilt) { seen(r.Orders) })
+			if err != nil {
+				return err
+			}
+
+			if s.JSON {
+				err = terminal.PrintJSON(c.OutOrStdout(), found)
+			} else {
+				if found.Resumed {
+					fmt.Fprintln(c.OutOrStdout(), "went on after a run that was stopped")
+				}
+				fmt.Fprintf(c.OutOrStdout(), "%s: time moves %d of them; %d cannot be read\n", plural.Of(found.Orders, "order"), found.Timers, found.Unreadable)
+			}
+
+			if err == nil && found.Unreadable > 0 {
+				err = exit.With(exit.Failure, nil)
+			}
+
+			return err
+		})
+	}
+
+	return s.Long(c, "reading the orders")
+}
