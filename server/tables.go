@@ -19,6 +19,7 @@ import (
 	"ratchet/once/inventory"
 	"ratchet/once/ledger"
 	"ratchet/operate/audit"
+	"ratchet/operate/doctor"
 	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
 	"ratchet/payments"
@@ -170,6 +171,27 @@ func (b *Backend) tables() []tableSpec {
 	}
 
 	return all
+}
+
+// differencesOf says in what a table differs from its specification, as the doctor compares it.
+func (b *Backend) differencesOf(ctx context.Context, spec tableSpec) (all []string, err error) {
+	name := aws.ToString(spec.input.TableName)
+
+	is, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+
+	var missing *types.ResourceNotFoundException
+	switch {
+	case errors.As(err, &missing):
+		return []string{"table " + name + " is missing"}, nil
+	case err != nil:
+		return nil, fmt.Errorf("describe table %s: %w", name, err)
+	}
+
+	for _, what := range (doctor.Table{Input: spec.input, TTL: spec.expiryAttribute}).Differences(is.Table) {
+		all = append(all, "table "+name+": "+what)
+	}
+
+	return all, nil
 }
 
 // CreateTables creates the tables that are missing and waits until all are active, up to
