@@ -10,30 +10,26 @@ import (
 	"ratchet/api/auth"
 )
 
-// aScheduled is the setup of a request about a transition for later of the order.
-func aScheduled(s *apiServer, order, key string) string {
-	body := fmt.Sprintf(`{"event":"cancel","at":%q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
-
-	return strings.Trim(s.must("POST", "/v1/orders/"+order+"/scheduled", body, "Idempotency-Key", key).field("id"), `"`)
-}
-
 func TestTransitionsAreScheduledMovedAndWithdrawn(t *testing.T) {
 	s := newAPIServer(t, nil)
-	s.must("PUT", "/v1/orders/o-1", mugs)
-	other := s.key("other", auth.Act)
+	own, other := s.key(auth.DefaultTenant, auth.Act), s.key("other", auth.Act)
+	ask := func(method, path, body string, headers ...string) answer {
+		return s.ask(method, path, body, append(headers, "Authorization", own)...)
+	}
+	ask("PUT", "/v1/orders/o-1", mugs)
 
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	body := fmt.Sprintf(`{"event":"cancel","at":%q,"cause":{"code":"late"}}`, at.Format(time.RFC3339))
 	path := "/v1/orders/o-1/scheduled"
 
-	first := s.want(s.ask("POST", path, body, "Idempotency-Key", "k-1"), http.StatusAccepted, "")
+	first := s.want(ask("POST", path, body, "Idempotency-Key", "k-1"), http.StatusAccepted, "")
 	id := strings.Trim(first.field("id"), `"`)
 
 	if first.field("status") != "pending" || first.Header.Get("Idempotent-Replayed") != "" || !strings.Contains(first.text, `"late"`) {
 		t.Errorf("%s", first.text)
 	}
 
-	if again := s.want(s.ask("POST", path, body, "Idempotency-Key", "k-1"), http.StatusAccepted, ""); again.Header.Get("Idempotent-Replayed") != "true" || again.field("id") != first.field("id") {
+	if again := s.want(ask("POST", path, body, "Idempotency-Key", "k-1"), http.StatusAccepted, ""); again.Header.Get("Idempotent-Replayed") != "true" || again.field("id") != first.field("id") {
 		t.Errorf("the repeat: %s", again.text)
 	}
 
@@ -55,7 +51,7 @@ func TestTransitionsAreScheduledMovedAndWithdrawn(t *testing.T) {
 		if row.key != "" {
 			headers = append(headers, "Idempotency-Key", row.key)
 		}
-		s.want(s.ask(row.method, row.path, row.body, headers...), row.status, row.code)
+		s.want(ask(row.method, row.path, row.body, headers...), row.status, row.code)
 	}
 
 	s.want(s.ask("GET", path+"/"+id, "", "Authorization", other), http.StatusNotFound, "scheduled_not_found")
@@ -63,25 +59,25 @@ func TestTransitionsAreScheduledMovedAndWithdrawn(t *testing.T) {
 
 	moved := fmt.Sprintf(`{"at":%q}`, at.Add(time.Hour).Format(time.RFC3339))
 	for range 2 {
-		if a := s.want(s.ask("PUT", path+"/"+id, moved), http.StatusOK, ""); !strings.Contains(moved, a.field("at")) {
+		if a := s.want(ask("PUT", path+"/"+id, moved), http.StatusOK, ""); !strings.Contains(moved, a.field("at")) {
 			t.Errorf("moved: %s", a.text)
 		}
 	}
 
-	if a := s.want(s.ask("GET", path, ""), http.StatusOK, ""); strings.Count(a.text, `"pending"`) != 1 {
+	if a := s.want(ask("GET", path, ""), http.StatusOK, ""); strings.Count(a.text, `"pending"`) != 1 {
 		t.Errorf("the list: %s", a.text)
 	}
 
 	for range 2 {
-		if a := s.want(s.ask("DELETE", path+"/"+id, ""), http.StatusOK, ""); a.field("status") != "withdrawn" {
+		if a := s.want(ask("DELETE", path+"/"+id, ""), http.StatusOK, ""); a.field("status") != "withdrawn" {
 			t.Errorf("withdrawn: %s", a.text)
 		}
 	}
-	s.want(s.ask("PUT", path+"/"+id, moved), http.StatusConflict, "scheduled_ended")
+	s.want(ask("PUT", path+"/"+id, moved), http.StatusConflict, "scheduled_ended")
 }
 
 func TestAScheduledTransitionShowsItsVerdict(t *testing.T) {
-	s := newAPIServer(t, nil)
+	s := newAPIServer(t, dev)
 	s.must("PUT", "/v1/orders/o-1", mugs)
 
 	for n, row := range []struct{ event, status, verdict string }{{"ship", "refused", "WrongState"}, {"cancel", "applied", "Applied"}} {
@@ -101,13 +97,15 @@ func TestAScheduledTransitionShowsItsVerdict(t *testing.T) {
 
 func TestScheduledTransitionsHavePages(t *testing.T) {
 	s := newAPIServer(t, nil)
-	s.must("PUT", "/v1/orders/o-1", mugs)
+	bearer := s.key(auth.DefaultTenant, auth.Act)
+	s.must("PUT", "/v1/orders/o-1", mugs, "Authorization", bearer)
 
 	for n := range 5 {
-		aScheduled(s, "o-1", fmt.Sprint("k-", n))
+		body := fmt.Sprintf(`{"event":"cancel","at":%q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+		s.must("POST", "/v1/orders/o-1/scheduled", body, "Authorization", bearer, "Idempotency-Key", fmt.Sprint("k-", n))
 	}
 
-	if found := s.collect("/v1/orders/o-1/scheduled", "scheduled", "id", s.key(auth.DefaultTenant, auth.Read)); len(found) != 5 {
+	if found := s.collect("/v1/orders/o-1/scheduled", "scheduled", "id", bearer); len(found) != 5 {
 		t.Errorf("%v", found)
 	}
 }
