@@ -245,7 +245,8 @@ func (p *planter) plant(op documented, body string) string {
 var pathIDs = map[string][]string{
 	"accountId": {"alice", "bank"}, "holdId": {"h-1"}, "action": {"SPRING-26"}, "key": {"k", "l"}, "handler": {"notify"}, "endpoint": {"shop"},
 	"sku": {"mug"}, "paymentId": {"p-1"}, "transferId": {"t-1"}, "orderId": {"o-1", "b-1"}, "execution": {"o-1"}, "state": {"SHIPPED"}, "letter": {"x"}, "delivery": {"d"},
-	"job": {"none"}, // its id is made by the server; the list shows the same members
+	"scheduledId": {"0123456789abcdef0123456789abcdef"}, // its id is made by the server; the list shows the same members
+	"job":         {"none"},                             // its id is made by the server; the list shows the same members
 }
 
 // gets returns the targets of the operation: each id in the path, each value of a parameter with fixed ones.

@@ -126,8 +126,8 @@ var namedCommands = []string{
 	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
 	"ratchet deadletters ", "ratchet deliveries resend --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions get", "ratchet executions redrive", "ratchet health", "ratchet health --live",
-	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
-	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet reconcile",
+	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet ledger verify", "ratchet listen", "ratchet orders",
+	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet orders renew", "ratchet reconcile",
 	"ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
 }
 

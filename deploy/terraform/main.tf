@@ -43,7 +43,7 @@ locals {
   ]
 
   # The tables of the sandbox bank and carrier exist only for trials.
-  wanted_tables = { for name, table in local.tables : name => table if var.sandbox || !startswith(name, "sandbox-") }
+  wanted_tables = { for name, table in local.tables : name => table if var.tables && (var.sandbox || !startswith(name, "sandbox-")) }
 }
 
 resource "aws_dynamodb_table" "table" {
@@ -157,7 +157,7 @@ resource "aws_iam_role_policy" "waits" {
     Statement = [{
       Effect   = "Allow"
       Action   = "dynamodb:UpdateItem"
-      Resource = aws_dynamodb_table.table["parked-tasks"].arn
+      Resource = "arn:${local.partition}:dynamodb:${local.region}:${local.account}:table/${var.prefix}parked-tasks"
     }]
   })
 }
@@ -168,7 +168,7 @@ resource "aws_sfn_state_machine" "order" {
   role_arn = aws_iam_role.state_machine.arn
 
   definition = templatefile("${path.module}/statemachine.asl.json", {
-    TaskTokensTable = aws_dynamodb_table.table["parked-tasks"].name
+    TaskTokensTable = "${var.prefix}parked-tasks"
     AcceptArn       = aws_sfn_activity.activity["accept"].id
     CompensateArn   = aws_sfn_activity.activity["compensate"].id
     LookArn         = aws_sfn_activity.activity["look"].id

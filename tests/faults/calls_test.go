@@ -32,6 +32,7 @@ type kit struct {
 	stock    *inventory.Stock
 	ledger   *ledger.Ledger
 	payments *payments.Payments
+	bank     payments.Processor
 }
 
 const actionsTable = "actions"
@@ -59,6 +60,7 @@ func (w *world) kit(db *dynamodb.Client, now func() time.Time) kit {
 		stock:   w.Stock(func(c *inventory.Config) { c.DynamoDB, c.Now = db, now }),
 		ledger:  w.Ledger(func(c *ledger.Config) { c.DynamoDB, c.Now = db, now }),
 	}
+	k.bank = w.bank
 	k.payments = w.Payments(k.ledger, w.bank, func(c *payments.Config) {
 		c.DynamoDB, c.Now, c.Callbacks = db, now, w.hooks
 	})
@@ -576,6 +578,15 @@ var calls = map[string]func(w *world, id string) cell{
 
 		return payments.Payment{}, err
 	}, func(p payments.Payment) bool { return p.Capturable == 0 }),
+	"payments.Payments.Recall": payment(func(ctx context.Context, k kit, n payments.NewPayment) error {
+		key := n.ID + "/charge"
+		_, err := k.bank.Sale(ctx, payments.Request{Key: key, Authorization: key, OrderID: n.OrderID, Amount: n.Amount, Currency: n.Currency})
+
+		return err
+	}, func(ctx context.Context, k kit, n payments.NewPayment) (payments.Payment, error) {
+		_, err := k.payments.Recall(ctx, n, false)
+		return payments.Payment{}, err
+	}, func(p payments.Payment) bool { return p.Captured == 100 }),
 	"payments.Payments.Callback": func(w *world, id string) cell {
 		// An event about a payment that does not exist is kept for a person.
 		body := fmt.Appendf(nil, `{"type":"payment.succeeded","timestamp":"2026-11-21T12:00:00Z","data":{"key":%q,"amount":5,"currency":"EUR"}}`, id+"/authorize")
