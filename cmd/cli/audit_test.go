@@ -30,7 +30,7 @@ var notActs = map[string]string{
 	"demo":        local, "dev": runs, "serve": runs, "worker": runs,
 	"deploy cloudformation": local, "deploy plan": reads, "deploy terraform": local,
 	"doctor":    reads,
-	"jobs list": reads, "jobs show": reads,
+	"jobs list": reads, "jobs get": reads,
 	"endpoints list": reads, "endpoints schema": reads, "endpoints show": reads,
 	"engine roll": local, "engine shards": reads, "engine split": local, "engine trim": local,
 	"executions get": reads, "executions list": reads,
