@@ -173,10 +173,16 @@ func (r *rebuild) run(ctx context.Context, progress func(Rebuilt)) error {
 // begin reads which parts are done. The row is there from now on, so that Missed is not without effect.
 func (r *rebuild) begin(ctx context.Context) (orders, rows map[int]bool, err error) {
 	begin := dynamo.NewUpdate(r.cfg.Table, readyRow.key()).
+		Alias("#"+missedUntil, missedUntil).
+		If("(attribute_not_exists(#"+missedUntil+") OR #"+missedUntil+" < :now)").
 		Bind(":none", dynamo.N(0)).Add("#"+misses+" :none").
 		Bind(":now", dynamo.Millis(time.Now())).Set("#" + begunAt + " = if_not_exists(#" + begunAt + ", :now)")
 
 	out, err := r.cfg.DynamoDB.UpdateItem(ctx, begin.Input())
+	if now, missed := dynamo.FailedCondition(err); missed {
+		return nil, nil, fmt.Errorf("%w, and after %s", errMissed, time.UnixMilli(dynamo.Number(now, missedUntil)).UTC().Format(time.RFC3339))
+	}
+
 	if err != nil {
 		return nil, nil, err
 	}
