@@ -24,7 +24,7 @@ func (s *Schedule) Move(ctx context.Context, order transitions.OrderID, id ID, t
 			return nil, r, nil
 		case r.Status != Pending:
 			return nil, r, &EndedError{r}
-		case to.Before(now.Add(-grace)), to.After(now.Add(Ahead)):
+		case to.Before(now.Add(-grace)), to.After(now.Add(furthest)):
 			return nil, r, ErrTime
 		}
 

@@ -46,10 +46,10 @@ type Config struct {
 }
 
 const (
-	// Most is how many requests of one life of an order may wait at the same time.
-	Most = 1000
-	// Ahead is how far ahead a request may be.
-	Ahead = 366 * 24 * time.Hour
+	// mostWaiting is how many requests of one life of an order may wait at the same time.
+	mostWaiting = 1000
+	// furthest is how far ahead a request may be.
+	furthest = 366 * 24 * time.Hour
 	// grace is how long a time may be past when a request for it is placed: clocks differ, and calls take time.
 	grace = time.Minute
 	// kept is how long an ended request is kept.

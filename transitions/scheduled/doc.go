@@ -21,7 +21,7 @@
 //   - It is judged within a minute after its time while sweeps run. After an outage, all that is due is judged,
 //     oldest first. Requests of one order are judged in the order of their times.
 //
-//   - An order has at most [Most] requests that wait in one life. A request is for the life in which the order was:
+//   - An order has at most 1,000 requests that wait in one life. A request is for the life in which the order was:
 //     it does not move a later order with the same id.
 //
 //   - A repeat of Place with the same request id and content gets the stored request, whatever has become of it. Other

@@ -7,10 +7,10 @@ import (
 
 // Errors of placing a request. Nothing was stored.
 var (
-	// ErrTime: the time is more than a minute past, or more than [Ahead] ahead.
+	// ErrTime: the time is more than a minute past, or more than 366 days ahead.
 	ErrTime = errors.New("the time must be at most 366 days ahead, and not past")
 	// ErrFull: as many requests of the order wait as may.
-	ErrFull = fmt.Errorf("%d requests of the order wait already", Most)
+	ErrFull = fmt.Errorf("%d requests of the order wait already", mostWaiting)
 	// ErrConflict: a request with this id has other content, or was placed for another time.
 	ErrConflict = errors.New("the request id was used for another request")
 	// ErrAnotherLife: the order is in another life than the request names, or its person was erased.

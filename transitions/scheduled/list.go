@@ -83,7 +83,7 @@ func (s *Schedule) query(order transitions.OrderID, after ID, limit int, more dy
 const (
 	// pageSize is how many requests are read at once, and most how many of one order are read.
 	pageSize = 500
-	most     = 2 * Most
+	most     = 2 * mostWaiting
 )
 
 var errTooMany = errors.New("the order has more requests")

@@ -115,7 +115,7 @@ func (s *Schedule) placeOn(ctx context.Context, order *transitions.Order, r tran
 	switch {
 	case named && r.Incarnation != order.Incarnation, !order.ErasedAt.IsZero():
 		return placed, false, ErrAnotherLife
-	case at.Before(asked.PlacedAt.Add(-grace)), at.After(asked.PlacedAt.Add(Ahead)):
+	case at.Before(asked.PlacedAt.Add(-grace)), at.After(asked.PlacedAt.Add(furthest)):
 		return placed, false, ErrTime
 	}
 
@@ -165,7 +165,7 @@ func (r Request) repeated(asked Request, err error) (Placed, error) {
 func (s *Schedule) counted(r Request) *types.Update {
 	return dynamo.NewUpdate(s.cfg.Table, countKey(r.OrderID, r.Life)).
 		If("attribute_not_exists(#"+attrPending+") OR #"+attrPending+" < :most").Alias("#"+attrPending, attrPending).
-		Bind(":most", dynamo.N(Most)).Bind(":one", dynamo.N(1)).
+		Bind(":most", dynamo.N(mostWaiting)).Bind(":one", dynamo.N(1)).
 		Add("#" + attrPending + " :one").
 		Part()
 }

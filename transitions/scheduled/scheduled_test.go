@@ -510,7 +510,7 @@ func TestAnOrderHasAtMostAThousand(t *testing.T) {
 
 	// The count of those that wait is brought near the bound.
 	first := w.place(later(0), day)
-	w.count(scheduled.Most - 3)
+	w.count(1000 - 3)
 
 	var (
 		all  sync.WaitGroup
