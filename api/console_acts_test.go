@@ -20,6 +20,7 @@ import (
 	"ratchet/operate/inspect"
 	"ratchet/streams"
 	"ratchet/transitions"
+	"ratchet/transitions/lists"
 	"ratchet/workflow"
 )
 
@@ -204,7 +205,27 @@ func paused(s *apiServer) string {
 	return fmt.Sprint(len(found))
 }
 
+// withLists lets the server have lists of orders.
+func withLists(c *api.Config) { c.Lists = &lists.Lists{} }
+
+// aJobOf returns a way to see the open jobs of the kind.
+func aJobOf(kind string) func(*apiServer) string {
+	return func(s *apiServer) string {
+		return fmt.Sprint(strings.Count(s.must("GET", "/v1/jobs", "").text, kind))
+	}
+}
+
+func anOpenJob(s *apiServer) map[string]string { return map[string]string{"job": aJob(s)} }
+
+func stateOfJob(s *apiServer) string {
+	var list struct{ Jobs []struct{ State string } }
+	s.must("GET", "/v1/jobs", "").read(s.t.(*testing.T), &list)
+
+	return list.Jobs[0].State
+}
+
 func actCases() []actCase {
+	real := map[string]string{"dryRun": ""}
 	order, endpoint, handler := map[string]string{"order": "o-1"}, map[string]string{"endpoint": "shop"}, map[string]string{"handler": "notify"}
 	item := map[string]string{"order": "o-1", "sku": "mug"}
 	task := map[string]string{"order": "o-1", "state": "SHIPPED"}
@@ -243,6 +264,22 @@ func actCases() []actCase {
 		{name: "resume-handler", operation: "resume-handler", change: notifies, setup: has(handler, func(s *apiServer) { s.must("POST", "/v1/stream/handlers/notify/pause", "") }), effect: paused},
 		{name: "redrive-execution", operation: "redrive-execution", setup: has(order, anExecution), effect: read("/v1/orders/o-1/explanation", "unplaced", "execution", "redrives")},
 		{name: "repair-execution", operation: "repair-execution", setup: has(order, anExecution), effect: read("/v1/orders/o-1/explanation", "unplaced", "execution", "redrives")},
+		{name: "executions-redrive", operation: "create-job", setup: has(real), effect: aJobOf("executions-redrive"), foreign: true},
+		{name: "dead-letters-redrive", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("dead-letters-redrive")},
+		{name: "dead-letters-discard", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("dead-letters-discard")},
+		{name: "deliveries-resend", operation: "create-job", setup: has(real), fields: map[string]string{"endpoint": "shop"}, effect: aJobOf("deliveries-resend"), foreign: true},
+		{name: "orders-erase", operation: "create-job", setup: has(real), fields: map[string]string{"endedBefore": "2020-01-01T00:00"}, effect: aJobOf("orders-erase"), foreign: true},
+		{name: "streams-replay", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("streams-replay")},
+		{name: "streams-refill", operation: "create-job", change: notifies, setup: has(real), effect: aJobOf("streams-refill")},
+		{name: "lists-rebuild", operation: "create-job", change: withLists, setup: has(real), effect: aJobOf("lists-rebuild")},
+		{name: "pause-job", operation: "pause-job", setup: anOpenJob, effect: stateOfJob},
+		{name: "resume-job", operation: "resume-job", setup: func(s *apiServer) map[string]string {
+			job := anOpenJob(s)
+			s.must("POST", "/v1/jobs/"+job["job"]+"/pause", "")
+
+			return job
+		}, effect: stateOfJob},
+		{name: "stop-job", operation: "stop-job", setup: anOpenJob, effect: stateOfJob},
 		{name: "erase", operation: "erase-order", setup: has(order, func(s *apiServer) { erasable(s) }), effect: read("/v1/orders/o-1", "customer")},
 	}
 }

@@ -35,6 +35,12 @@ func (s *service) jobRoutes(h huma.API) {
 		summary: "Read a job: its state, and its results by code",
 	}, s.getJob)
 
+	register(s, h, route{
+		id: "list-job-results", method: http.MethodGet, path: "/v1/jobs/{job}/results", tag: "jobs", scope: auth.Admin, status: http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "List the subjects of a job with a result: those whose act was not done, or those with a code",
+	}, s.listJobResults)
+
 	verb := func(verb, summary, description string) route {
 		return adminVerb("jobs", verb+"-job", http.MethodPost, "/v1/jobs/{job}/"+verb, summary, description, "job").mayConflict()
 	}
@@ -44,10 +50,10 @@ func (s *service) jobRoutes(h huma.API) {
 }
 
 type jobFilter struct {
-	Handler     string    `json:"handler,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"The handler whose dead letters they are. Required for these kinds." example:"notify"`
+	Handler     string    `json:"handler,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"The handler whose dead letters they are, required for these kinds; or the only one that gets changes again." example:"notify"`
 	Endpoint    string    `json:"endpoint,omitempty" maxLength:"64" pattern:"^[A-Za-z0-9_-]*$" doc:"The endpoint that has missed the deliveries." example:"shop"`
 	Error       string    `json:"error,omitempty" maxLength:"200" personal:"text" doc:"The error name of executions, or a text in the error of dead letters. The latter needs the grant for personal data."`
-	Since       time.Time `json:"since,omitzero" doc:"Only what has failed, or was missed, at this time or later."`
+	Since       time.Time `json:"since,omitzero" doc:"Only what has failed, was missed or has changed at this time or later."`
 	Until       time.Time `json:"until,omitzero" doc:"Only what has failed before this time."`
 	EndedBefore time.Time `json:"endedBefore,omitzero" doc:"Only orders that have ended before this time. Required to erase orders without ids."`
 }
@@ -55,15 +61,16 @@ type jobFilter struct {
 type createJobInput struct {
 	input.MayBeKeyed
 	Body struct {
-		Kind   string    `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase"`
+		Kind   string    `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild"`
 		Filter jobFilter `json:"filter,omitempty"`
 		IDs    []string  `json:"ids,omitempty" maxItems:"1000" doc:"Instead of a filter: ids of orders, dead letters or deliveries, as lists show them."`
 		DryRun bool      `json:"dryRun,omitempty" doc:"Count only."`
+		Again  bool      `json:"again,omitempty" doc:"For streams-replay: also repeat effects that have happened, like notifications."`
 		Rate   int       `json:"rate,omitempty" minimum:"1" maximum:"1000" doc:"Acts per second. Default 10."`
 	}
 }
 
-// jobSample is a subject of a dry run.
+// jobSample is a subject of a job.
 type jobSample struct {
 	ID   string `json:"id"`
 	Code string `json:"code"`
@@ -71,10 +78,11 @@ type jobSample struct {
 
 type jobShown struct {
 	ID        string         `json:"id"`
-	Kind      string         `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase"`
+	Kind      string         `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild,orders-migrate"`
 	Filter    jobFilter      `json:"filter"`
 	IDs       int            `json:"ids,omitempty" doc:"How many ids it was created with. Absent with a filter."`
 	DryRun    bool           `json:"dryRun"`
+	Again     bool           `json:"again,omitempty" doc:"Whether a replay also repeats effects that have happened."`
 	Rate      int            `json:"rate" doc:"Acts per second."`
 	By        string         `json:"by" personal:"actor" doc:"Who has created it."`
 	Reason    string         `json:"reason" personal:"text"`
@@ -85,7 +93,7 @@ type jobShown struct {
 	Total     int            `json:"total" doc:"How many subjects are selected."`
 	Results   int            `json:"results" doc:"How many of them have a result."`
 	Counts    map[string]int `json:"counts" doc:"The results by code: done, selected (dryRun), gone, failed, and the codes of refusals."`
-	Sample    []jobSample    `json:"sample,omitempty" doc:"Some subjects of a dry run."`
+	Sample    []jobSample    `json:"sample,omitempty" doc:"Some subjects of a dry run, or of another job those first ones whose act was not done."`
 	CreatedAt time.Time      `json:"createdAt"`
 	EndedAt   *time.Time     `json:"endedAt,omitempty"`
 }
@@ -108,6 +116,19 @@ type listJobsOutput struct {
 	Body struct {
 		Jobs []jobShown `json:"jobs"`
 		Next string     `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+type jobResultsInput struct {
+	input.Page
+	Job  string `path:"job" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9.-]*[A-Za-z0-9-][A-Za-z0-9.-]*$"`
+	Code string `query:"code" minLength:"1" maxLength:"64" pattern:"^[a-z_]+$" doc:"Only those with this code. Without it: all but done." example:"failed"`
+}
+
+type jobResultsOutput struct {
+	Body struct {
+		Results []jobSample `json:"results"`
+		Next    string      `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end. A page of a large job may be empty and have a next one."`
 	}
 }
 
@@ -144,13 +165,17 @@ func (s *service) createJob(ctx context.Context, c caller, in *createJobInput) (
 func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n jobs.New, err error) {
 	kind, f := jobs.Kind(in.Body.Kind), in.Body.Filter
 
-	if kind.OfStream() {
-		if _, err := s.handler(f.Handler); err != nil {
+	if kind.Shared() {
+		if _, err := s.handler(f.Handler); err != nil && (f.Handler != "" || !kind.OfOrders() && kind != jobs.RebuildLists) {
 			return n, err
 		}
 
+		if kind == jobs.RebuildLists && s.cfg.Lists == nil {
+			return n, notFound("lists")
+		}
+
 		if c.tenant.owner() != "" {
-			return n, newProblem(http.StatusForbidden, "forbidden", "Only administrators of the default tenant may create jobs about the stream.")
+			return n, newProblem(http.StatusForbidden, "forbidden", "Only administrators of the default tenant may create jobs about what belongs to all tenants.")
 		}
 
 		if p := c.maySearch("body", "/filter/error", f.Error); p != nil {
@@ -159,7 +184,7 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 	}
 
 	n = jobs.New{
-		Tenant: c.tenant.owner(), Kind: kind, DryRun: in.Body.DryRun, Rate: in.Body.Rate, By: c.ID, Reason: callOf(ctx).reason,
+		Tenant: c.tenant.owner(), Kind: kind, DryRun: in.Body.DryRun, Again: in.Body.Again, Rate: in.Body.Rate, By: c.ID, Reason: callOf(ctx).reason,
 		Filter: jobs.Filter{Handler: f.Handler, Error: f.Error, Since: f.Since, Until: f.Until, EndedBefore: f.EndedBefore},
 	}
 	if f.Endpoint != "" {
@@ -179,7 +204,7 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 
 // storedSubject returns the stored id of a subject.
 func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool) {
-	if kind == jobs.RedriveExecutions || kind == jobs.EraseOrders {
+	if kind.OfOrders() {
 		// An id with a colon would be another tenant's.
 		return string(c.tenant.orderID(id)), ids.Valid(id) && utf8.RuneCountInString(id) <= 235 && !strings.Contains(id, ":")
 	}
@@ -190,7 +215,11 @@ func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool
 }
 
 func (c caller) shownSubject(kind jobs.Kind, stored string) string {
-	if kind == jobs.RedriveExecutions || kind == jobs.EraseOrders {
+	switch {
+	// A part of the lists, or an order that may be another tenant's.
+	case kind == jobs.RebuildLists, kind.Shared() && kind.OfOrders():
+		return stored
+	case kind.OfOrders():
 		return c.tenant.publicID(stored)
 	}
 
@@ -208,7 +237,7 @@ func showJob(c caller, j jobs.Job, err error) (*jobOutput, error) {
 func (c caller) showJob(j jobs.Job) jobShown {
 	f := j.Filter
 	shown := jobShown{
-		ID: j.ID, Kind: string(j.Kind), IDs: j.IDs, DryRun: j.DryRun, Rate: j.Rate, By: j.By, Reason: j.Reason,
+		ID: j.ID, Kind: string(j.Kind), IDs: j.IDs, DryRun: j.DryRun, Again: j.Again, Rate: j.Rate, By: j.By, Reason: j.Reason,
 		Filter: jobFilter{Handler: f.Handler, Error: f.Error, Since: f.Since, Until: f.Until, EndedBefore: f.EndedBefore},
 		State:  string(j.State), Wanted: string(j.Wanted), Problem: j.Problem,
 		Selected: j.Selected, Total: j.Total, Results: j.Results(), Counts: j.Counts,
@@ -250,6 +279,39 @@ func (s *service) getJob(ctx context.Context, c caller, in *jobInput) (*jobOutpu
 	j, err := store.Get(ctx, c.tenant.owner(), in.Job)
 
 	return showJob(c, j, err)
+}
+
+func (s *service) listJobResults(ctx context.Context, c caller, in *jobResultsInput) (*jobResultsOutput, error) {
+	store, err := s.jobs()
+	if err != nil {
+		return nil, err
+	}
+
+	binding := []string{"job-results", string(c.tenant), in.Job, in.Code}
+
+	after, p := s.cursors.open(in.Cursor, binding...)
+	if p != nil {
+		return nil, p
+	}
+
+	j, err := store.Get(ctx, c.tenant.owner(), in.Job)
+	if err != nil {
+		return nil, err
+	}
+
+	found, next, err := store.Results(ctx, j, in.Code, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &jobResultsOutput{}
+	out.Body.Results, out.Body.Next = []jobSample{}, s.cursors.seal(next, binding...)
+
+	for _, r := range found {
+		out.Body.Results = append(out.Body.Results, jobSample{c.shownSubject(j.Kind, r.ID), r.Code})
+	}
+
+	return out, nil
 }
 
 func (s *service) pauseJob(ctx context.Context, c caller, in *keyedJobInput) (*jobOutput, error) {

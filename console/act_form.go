@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"ratchet/api"
+	"ratchet/api/auth"
 	"ratchet/console/session"
 )
 
@@ -27,10 +28,11 @@ const (
 	confirmValue = "confirm" // the subject of a grave act, typed
 	seenValue    = "seen"    // the ETag of the order that the person has seen
 	backValue    = "back"    // the page to go back to
+	dryValue     = "dryRun"  // set: the act only counts
 )
 
 // maxForm bounds the body of a form, in bytes.
-const maxForm = 64 << 10
+const maxForm = 256 << 10
 
 var keyRule = regexp.MustCompile(`^c-[A-Z2-7]{26}$`)
 
@@ -47,6 +49,8 @@ type shown struct {
 	fault   string
 	// asCurl and asCommand are the act as commands.
 	asCurl, asCommand string
+	// tenant is the session's, as the command line has it.
+	tenant string
 }
 
 // outcome is what has become of an act.
@@ -57,6 +61,8 @@ type outcome struct {
 	secret string
 	// answer is the API's, for people.
 	answer string
+	// made is the page of what the act has made, "" if it made none.
+	made string
 }
 
 // fact is a name with a value on a page.
@@ -97,9 +103,20 @@ func (s shown) all() (all []fact) {
 	return append(all, fact{reasonValue, s.values[reasonValue]}, fact{confirmValue, s.values[confirmValue]})
 }
 
+// forReal are the values of the form of a dry run, for a form that does the same.
+func (s shown) forReal() (all []fact) {
+	all = slices.DeleteFunc(s.all(), func(f fact) bool {
+		return slices.Contains([]string{keyValue, seenValue, confirmValue, dryValue}, f.name)
+	})
+
+	return append(all, fact{dryValue, ""})
+}
+
 func (h *handler) actRoutes() {
 	h.mux.HandleFunc("GET "+Path+"/act/{act}", h.actForm)
 	h.mux.HandleFunc("POST "+Path+"/act/{act}", h.actDone)
+	// The form about rows that a person has selected: they are too many for an address.
+	h.mux.HandleFunc("POST "+Path+"/act/{act}/form", h.actForm)
 }
 
 // takeAct returns the visit and the act that a request is about, with those values that the act has. It answers requests that are
@@ -129,10 +146,16 @@ func (h *handler) takeAct(w http.ResponseWriter, r *http.Request) (v *visit, s s
 		s.values[name] = given.Get(name)
 	}
 
+	fresh := r.Method != http.MethodPost || strings.HasSuffix(r.URL.Path, "/form")
 	for _, f := range a.fields {
-		s.values[f.name] = given.Get(f.name)
+		s.values[f.name] = strings.Join(given[f.name], "\n")
+
+		if fresh && !given.Has(f.name) {
+			s.values[f.name] = f.preset
+		}
 	}
 	s.values[backValue] = s.back()
+	s.tenant = string(v.by.Tenant)
 	s.heading = fill(a.title, s.values, func(text string) string { return text })
 
 	for _, id := range append(a.ids(), a.fixed...) {
@@ -148,6 +171,8 @@ func (h *handler) takeAct(w http.ResponseWriter, r *http.Request) (v *visit, s s
 // back is the page that shows what the act was about.
 func (s shown) back() string {
 	switch v := s.values; {
+	case s.page != "":
+		return fill(s.page, v, func(id string) string { return pathTo("%s", id) })
 	case v["order"] != "":
 		return pathTo(Path+"/orders/%s", v["order"])
 	case v["letter"] != "":
@@ -221,7 +246,7 @@ func (s *shown) askConfirmation(ctx context.Context, v *visit) error {
 // isGrave reports whether nothing undoes the act. An event is grave if it leads to a state without a way out.
 func (s *shown) isGrave(ctx context.Context, v *visit) (bool, error) {
 	if s.name != "apply" {
-		return s.grave, nil
+		return s.grave && s.values[dryValue] == "", nil
 	}
 
 	var d definition
@@ -351,6 +376,7 @@ func (h *handler) writeOutcome(w http.ResponseWriter, r *http.Request, v *visit,
 	case a.status >= http.StatusOK && a.status < http.StatusMultipleChoices && a.err == nil:
 		o := outcome{shown: s, replayed: a.header.Get("Idempotent-Replayed") == "true"}
 		o.secret, o.answer = readable(a.body.Bytes())
+		o.made = s.madePage(a.body.Bytes())
 		h.write(w, r, http.StatusOK, h.shellOf(v, s.heading), outcomePage(o), nil)
 
 		return
@@ -368,6 +394,16 @@ func (h *handler) writeOutcome(w http.ResponseWriter, r *http.Request, v *visit,
 
 	s.fault = refused.title() + ": " + refused.text()
 	h.writeForm(w, r, v, s, refused.Status)
+}
+
+// madePage is the page of what the act has made.
+func (s *shown) madePage(body []byte) string {
+	var made struct{ ID string }
+	if s.made == "" || json.Unmarshal(body, &made) != nil || made.ID == "" {
+		return ""
+	}
+
+	return pathTo(s.made, made.ID)
 }
 
 // isUnknown reports whether the request may have had its effect.
@@ -442,11 +478,42 @@ func (s shown) curlLine() string {
 
 // commandLine is the same act on the command line.
 func (s *shown) commandLine() string {
-	return fill(s.command, s.values, func(value string) string {
+	line := fill(s.command, s.values, func(value string) string {
 		if value == "" {
 			return "…"
 		}
 
 		return quoted(value)
 	})
+
+	for _, f := range s.fields {
+		switch value := s.values[f.name]; {
+		case f.flag == "" || value == "":
+		case f.kind == "check":
+			line += " " + f.flag
+		default:
+			line += " " + f.flag + " " + quoted(f.onCommandLine(value))
+		}
+	}
+
+	if s.arguments != nil {
+		if s.tenant != string(auth.DefaultTenant) {
+			line += " --tenant " + s.tenant
+		}
+
+		for _, argument := range s.arguments(s.values) {
+			line += " " + quoted(argument)
+		}
+	}
+
+	return line
+}
+
+// onCommandLine is a value of the field as a flag has it.
+func (f field) onCommandLine(value string) string {
+	if at, err := utc(value); f.kind == "datetime-local" && err == nil {
+		return at
+	}
+
+	return value
 }

@@ -22,6 +22,9 @@ type act struct {
 	// personal says that the route wants the grant for personal data, too.
 	personal bool
 
+	// stream says that the route is about the handlers of the stream, which belong to all tenants: only the default one may.
+	stream bool
+
 	// method and path are those of the request. The ids in the path are values of the form; {key} is the form's own
 	// name, for a route that has no Idempotency-Key.
 	method, path string
@@ -34,16 +37,23 @@ type act struct {
 	seen bool
 	// grave says that nothing undoes the act. An event is grave if it ends an order.
 	grave bool
-	// command is the same on the command line.
-	command string
+	// command is the same on the command line. The flags of fields follow, and then the arguments, if there are more.
+	command   string
+	arguments func(values) []string
+	// page is the page to go back to, with values in it. "": that of what the act is about.
+	page string
+	// made is the page of what the act makes, whose id is in the answer.
+	made string
 }
 
 // field is an input of a form.
 type field struct {
 	name, label string
-	kind        string // of the input: text, number, area or check
+	kind        string // of the input: text, number, area, check or datetime-local
 	needed      bool
 	hint        string
+	preset      string // the value of a new form
+	flag        string // on the command line, if the command does not have the value in its text
 }
 
 // values are the values of a form by name.
@@ -78,9 +88,13 @@ func (a act) ids() (ids []string) {
 	return ids
 }
 
-// subject is the id that a person types to confirm the act.
+// subject is what a person types to confirm the act: the id of its subject, or the name of an act on many.
 func (a act) subject(v values) string {
 	ids := a.ids()
+	if len(ids) == 0 {
+		return a.name
+	}
+
 	return v[ids[len(ids)-1]]
 }
 
@@ -115,7 +129,10 @@ const via = "console"
 const ownHint = `A text, or DynamoDB's JSON such as {"N":"3"}.`
 
 // acts are all acts.
-var acts = []act{
+var acts = slices.Concat(actsOnOne, jobActs())
+
+// actsOnOne are the acts on one order, letter, delivery, endpoint or handler.
+var actsOnOne = []act{
 	{
 		name: "apply", title: "Request {event}", does: "Requests the event of the order. It moves if its definition allows that now.", scope: auth.Act,
 		method: http.MethodPost, path: orderPath + "/transitions", fixed: []string{"event"}, seen: true,
@@ -221,7 +238,7 @@ var acts = []act{
 	{
 		name: "resend", title: "Send again", does: "Sends the notification of this transition to the endpoint once more.", scope: auth.Admin,
 		method: http.MethodPost, path: orderPath + "/deliveries/{transition}/{endpoint}/redeliver",
-		command: "ratchet deliveries redeliver {order}/{incarnation}/{transition}/{endpoint}", fixed: []string{"incarnation"},
+		command: "ratchet deliveries resend {order}/{incarnation}/{transition}/{endpoint}", fixed: []string{"incarnation"},
 	},
 	{
 		name: "redrive-letter", title: "Redrive", does: "Gives the change to its handler once more.", scope: auth.Admin,
@@ -313,11 +330,11 @@ var acts = []act{
 	},
 	{
 		name: "pause-handler", title: "Pause", does: "Stops the calls of the handler. Its changes wait.", scope: auth.Admin,
-		method: http.MethodPost, path: "/v1/stream/handlers/{handler}/pause", command: "ratchet streams pause {handler}",
+		method: http.MethodPost, path: "/v1/stream/handlers/{handler}/pause", stream: true, command: "ratchet streams pause {handler}",
 	},
 	{
 		name: "resume-handler", title: "Resume", does: "Lets the handler go on with what waits, the oldest change of each order first.", scope: auth.Admin,
-		method: http.MethodPost, path: "/v1/stream/handlers/{handler}/resume", command: "ratchet streams resume {handler}",
+		method: http.MethodPost, path: "/v1/stream/handlers/{handler}/resume", stream: true, command: "ratchet streams resume {handler}",
 	},
 	{
 		name: "redrive-execution", title: "Redrive the execution", does: "Step Functions runs the failed state again.", scope: auth.Admin,
@@ -392,10 +409,15 @@ type button struct {
 	grave          bool
 }
 
+// may reports whether the session may do the act.
+func (v *visit) may(a act) bool {
+	return v.by.May(a.scope) && (!a.personal || v.by.Personal) && (!a.stream || v.by.Tenant == auth.DefaultTenant)
+}
+
 // button returns the button of an act, none if the session may not do it. Names and values follow in turn.
 func (v *visit) button(name string, parameters ...string) []button {
 	a, found := actNamed(name)
-	if !found || !v.by.May(a.scope) || a.personal && !v.by.Personal {
+	if !found || !v.may(a) {
 		return nil
 	}
 

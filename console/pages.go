@@ -22,6 +22,9 @@ var pages = []page{
 	{path: "/stream", nav: "/stream", load: stream, every: 10 * time.Second},
 	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
 	{path: "/deliveries", nav: "/deliveries", load: deliveries, every: 10 * time.Second},
+	{path: "/executions", nav: "/executions", load: executions},
+	{path: "/jobs", nav: "/jobs", load: jobs, every: 10 * time.Second},
+	{path: "/jobs/{job}", nav: "/jobs", load: job, every: 2 * time.Second},
 	{path: "/audit", nav: "/audit", load: audit, every: 10 * time.Second},
 }
 
@@ -69,7 +72,7 @@ func overview(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	return content{"Overview", overviewPage(s, newest)}, nil
+	return content{"Overview", overviewPage(v, s, newest)}, nil
 }
 
 type orderList struct {
@@ -118,7 +121,7 @@ func orders(ctx context.Context, v *visit) (content, error) {
 			return content{}, err
 		}
 
-		return content{"Orders", ordersPage(v.filter(), orderList{Orders: []orderShown{o}})}, nil
+		return content{"Orders", ordersPage(v, v.filter(), orderList{Orders: []orderShown{o}})}, nil
 	}
 
 	var list orderList
@@ -127,7 +130,7 @@ func orders(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	return content{"Orders", ordersPage(f, list)}, nil
+	return content{"Orders", ordersPage(v, f, list)}, nil
 }
 
 // filter is what a list of orders is asked for.
@@ -244,10 +247,10 @@ type deliveryList struct {
 }
 
 type deliveryShown struct {
-	OrderID, Endpoint, State, Status, Error string
-	TransitionID                            int64
-	Attempts                                int
-	NextTry                                 moment
+	ID, OrderID, Endpoint, State, Status, Error string
+	TransitionID                                int64
+	Attempts                                    int
+	NextTry                                     moment
 }
 
 // deliveryButtons are the acts on a delivery.

@@ -74,6 +74,8 @@ var consolePages = map[string]string{
 	"/dead-letters":  "has given up on nothing",
 	"/deliveries":    "Endpoints",
 	"/audit":         "Audit",
+	"/executions":    "No execution on this page",
+	"/jobs":          "Erase persons of orders",
 	"/docs/":         "By what you want to do",
 }
 

@@ -146,7 +146,7 @@ func (f *flow) check() (check.Report, error) {
 
 		hint := "`ratchet workflow check` with the same settings lists all findings"
 		if !f.changed {
-			hint = "`ratchet check --definition FILE` lists all findings; another definition needs its own --state-machine"
+			hint = "`ratchet workflow check --definition FILE` lists all findings; another definition needs its own --state-machine"
 		}
 
 		return report, fmt.Errorf("%w: the state machine does not fit the definition of orders: %s at %s: %s (%s)",

@@ -2,13 +2,21 @@ package server
 
 import (
 	"context"
-	"time"
+	"fmt"
+	"slices"
 
+	"ratchet/operate/erasure"
 	"ratchet/operate/jobs"
+	"ratchet/streams"
+	"ratchet/streams/reactions"
+	"ratchet/streams/replay"
+	"ratchet/transitions"
+	"ratchet/workflow"
+	"ratchet/workflow/file"
 )
 
 func (b *Backend) assembleJobs() (err error) {
-	b.Jobs, err = jobs.NewStore(jobs.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Jobs, Rows: 14 * 24 * time.Hour})
+	b.Jobs, err = jobs.NewStore(jobs.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Jobs})
 	return err
 }
 
@@ -19,23 +27,88 @@ func (b *Backend) JobRunner(name string) (*jobs.Runner, error) {
 		return nil, err
 	}
 
-	return jobs.NewRunner(jobs.RunnerConfig{
-		Store: b.Jobs,
-		Audit: b.Audit,
-		Name:  name,
-		Log:   b.log,
+	works := map[jobs.Kind]jobs.Work{
+		jobs.RedriveExecutions:  jobs.Executions{Executions: b.Executions},
+		jobs.RedriveDeadLetters: jobs.DeadLetters{Queue: b.RetryQueue()},
+		jobs.DiscardDeadLetters: jobs.DeadLetters{Queue: b.RetryQueue(), Discard: true},
+		jobs.ResendDeliveries:   jobs.Deliveries{Deliveries: b.Deliveries},
+		jobs.EraseOrders:        jobs.Erasures{Ended: erasure.Ended{Orders: b.Orders, Lists: b.Lists}, Eraser: eraser},
+		jobs.ReplayStream:       jobs.Stream{Orders: b.Orders, Rebuild: b.jobReplay},
+		jobs.RefillStream:       jobs.Stream{Orders: b.Orders, Rebuild: b.jobRefill},
+		jobs.MigrateOrders:      jobs.Migrations{Orders: b.Orders, Ways: b.Ways},
+	}
+	if b.Lists != nil {
+		works[jobs.RebuildLists] = jobs.Lists{Lists: b.Lists}
+	}
 
-		Lease:  30 * time.Second,
-		Look:   5 * time.Second,
-		AtOnce: 4,
-		Works: map[jobs.Kind]jobs.Work{
-			jobs.RedriveExecutions:  jobs.Executions{Executions: b.Executions},
-			jobs.RedriveDeadLetters: jobs.DeadLetters{Queue: b.RetryQueue()},
-			jobs.DiscardDeadLetters: jobs.DeadLetters{Queue: b.RetryQueue(), Discard: true},
-			jobs.ResendDeliveries:   jobs.Deliveries{Deliveries: b.Deliveries},
-			jobs.EraseOrders:        jobs.Erasures{Orders: b.Orders, Eraser: eraser},
-		},
-	})
+	return jobs.NewRunner(jobs.RunnerConfig{Store: b.Jobs, Audit: b.Audit, Name: name, Log: b.log, Works: works})
+}
+
+// jobReplay gives handled changes of an order to handlers again, as `ratchet streams replay --from-journal` does.
+func (b *Backend) jobReplay(j jobs.Job, order transitions.OrderID) (replay.Rebuild, error) {
+	r, err := b.jobRebuild(j, order)
+	r.Name, r.Repeat, r.Expand = "replay", true, b.Expander(Repair{FromJournal: true})
+
+	if j.Again {
+		// The same for every owner of the job, so that an effect is repeated once.
+		r.Again = j.ID
+	}
+
+	return r, err
+}
+
+// jobRefill gives handlers what a gap of the stream has kept from them, as `ratchet streams rebuild --from-journal` does.
+func (b *Backend) jobRefill(j jobs.Job, order transitions.OrderID) (replay.Rebuild, error) {
+	r, err := b.jobRebuild(j, order)
+	closes := j.Filter.Handler == "" || j.Filter.Handler == reactions.JournalHandler
+	r.Name, r.Expand = "rebuild", b.Expander(Repair{FromJournal: true, CloseJournal: closes})
+
+	return r, err
+}
+
+func (b *Backend) jobRebuild(j jobs.Job, order transitions.OrderID) (replay.Rebuild, error) {
+	handlers := b.Handlers()
+	if j.Filter.Handler != "" {
+		handlers = slices.DeleteFunc(slices.Clone(handlers), func(h streams.Handler) bool { return h.Name != j.Filter.Handler })
+	}
+
+	if len(handlers) == 0 {
+		return replay.Rebuild{}, fmt.Errorf("handler %s: this worker has none of the name", j.Filter.Handler)
+	}
+	r := b.Rebuild(handlers, order)
+	r.Since = j.Filter.Since
+
+	return r, nil
+}
+
+// Ways reads the other versions of the order definition and the mappings between them.
+func (b *Backend) Ways(m jobs.Migration) (*workflow.Migrations, error) {
+	versions := []*workflow.Definition{b.Orders.Definition()}
+	for i, text := range m.Definitions {
+		d, err := file.Parse(fmt.Sprintf("definition %d", i+1), []byte(text))
+		if err != nil {
+			return nil, err
+		}
+		versions = append(versions, d)
+	}
+
+	// The program has the built-in version, so it needs no file, if it is one of the same workflow.
+	builtIn := workflow.Order()
+	known := slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == builtIn.Version() })
+
+	if builtIn.Name() == versions[0].Name() && !known {
+		versions = append(versions, builtIn)
+	}
+
+	var steps []workflow.Migration
+	if m.Mapping != "" {
+		var err error
+		if steps, err = file.ParseMigrations("mapping", []byte(m.Mapping)); err != nil {
+			return nil, err
+		}
+	}
+
+	return workflow.NewMigrations(versions, steps)
 }
 
 // runJobs runs the jobs until ctx ends.

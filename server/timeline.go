@@ -164,7 +164,7 @@ func momentsOf(id transitions.OrderID, x executions.Execution, current bool) []i
 	}
 
 	if x.Failed() && current {
-		ended.Next = fmt.Sprintf("`ratchet executions describe %s` shows why, `ratchet executions repair %s` brings it on", id.Arg(), id.Arg())
+		ended.Next = fmt.Sprintf("`ratchet executions get %s` shows why, `ratchet executions repair %s` brings it on", id.Arg(), id.Arg())
 	}
 
 	return append(moments, ended)

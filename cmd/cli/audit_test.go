@@ -23,10 +23,9 @@ var notActs = map[string]string{
 	"accounts get": reads, "accounts list": reads, "accounts statement": reads,
 	"actions get": reads, "actions key": local,
 	"audit list": reads,
-	"check":      reads,
 	"claims get": reads, "claims run": scripted, "claims unsettled": reads,
-	"deadletters list": reads, "deadletters show": reads,
-	"deliveries list": reads, "deliveries show": reads,
+	"deadletters list": reads, "deadletters get": reads,
+	"deliveries list": reads, "deliveries get": reads,
 	"config show": reads,
 	"demo":        local, "dev": runs, "serve": runs, "worker": runs,
 	"deploy cloudformation": local, "deploy plan": reads, "deploy terraform": local,
@@ -34,12 +33,12 @@ var notActs = map[string]string{
 	"jobs list": reads, "jobs show": reads,
 	"endpoints list": reads, "endpoints schema": reads, "endpoints show": reads,
 	"engine roll": local, "engine shards": reads, "engine split": local, "engine trim": local,
-	"executions describe": reads, "executions list": reads,
+	"executions get": reads, "executions list": reads,
 	"health":        reads,
 	"holds get":     reads,
 	"init":          "it creates the table of acts; CloudTrail has the calls",
 	"restored":      "it creates the table of acts; CloudTrail has the calls",
-	"inventory get": reads, "inventory show": reads,
+	"inventory get": reads, "inventory get-reservation": reads,
 	"keys list":     reads,
 	"ledger verify": reads,
 	"listen":        "it makes an endpoint for the time that it runs, and removes it",
@@ -63,7 +62,7 @@ var notActs = map[string]string{
 // runnable returns the commands below c that do something: commands without subcommands, and
 // commands with flags of their own.
 func runnable(c *cobra.Command) (all []*cobra.Command) {
-	if len(c.Commands()) == 0 || c.HasParent() && hasOwnFlags(c) {
+	if c.Runnable() && (len(c.Commands()) == 0 || c.HasParent() && hasOwnFlags(c)) {
 		all = append(all, c)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ratchet/server"
 )
@@ -20,7 +21,7 @@ func TestEveryLimitIsBounded(t *testing.T) {
 			checked++
 
 			for _, text := range []string{"0", "-1", "many", "100000000"} {
-				if err := f.Value.Set(text); err == nil {
+				if err := f.Value.(interface{ Unwrap() pflag.Value }).Unwrap().Set(text); err == nil {
 					t.Errorf("%s --limit %s is accepted", c.CommandPath(), text)
 				}
 			}

@@ -19,7 +19,7 @@ func TestDeadLettersOfAHandlerThatIsOffAreShown(t *testing.T) {
 
 	for command, want := range map[string]string{
 		"deadletters list":  "letter-of-o-1",
-		"executions repair": "try: ratchet deadletters show refund letter-of-o-1 --refund-returns\n",
+		"executions repair": "try: ratchet deadletters get refund letter-of-o-1 --refund-returns\n",
 		"status":            "`ratchet deadletters list refund --refund-returns`",
 	} {
 		out, _ := printed(t, s, strings.Fields(command)...)
@@ -28,7 +28,7 @@ func TestDeadLettersOfAHandlerThatIsOffAreShown(t *testing.T) {
 		}
 	}
 
-	if out, code := printed(t, s, "deadletters", "show", "refund", "letter-of-o-1", "--refund-returns"); code != exit.OK {
+	if out, code := printed(t, s, "deadletters", "get", "refund", "letter-of-o-1", "--refund-returns"); code != exit.OK {
 		t.Errorf("the command that was shown: exit status %d\n%s", code, out.String())
 	}
 }

@@ -31,7 +31,7 @@ var longCommands = map[string]struct{ args, progress string }{
 	"deadletters discard":   {"--all", `reading dead letters`},
 	"deadletters redrive":   {"--all", `reading dead letters`},
 	"deliveries list":       {"--all", `reading deliveries`},
-	"deliveries redeliver":  {"--endpoint configured --since 24h", `making deliveries due`},
+	"deliveries resend":     {"--endpoint configured --since 24h", `making deliveries due`},
 	"demo":                  {"--orders 2", `\d of 2 orders  applied \d+  replayed \d+  refused \d+`},
 	"deploy plan":           {"", `\d orders? read`},
 	"doctor":                {"", `checking what is set up`},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/develop"
@@ -14,28 +15,25 @@ import (
 	"ratchet/server"
 )
 
-const rootHelp = `Ratchet moves orders forward, each transition at most once.
-
-The target of a command is the first of these:
-
-  1. the endpoint --endpoint-url (any compatible one, for instance the one that ` + "`ratchet dev`" + ` prints)
-  2. the ` + "`ratchet dev`" + ` that serves the directory --data, while it runs
-  3. AWS, if the SDK's default chain has a region
-  4. the embedded engine over the directory --data
-
-A command that uses AWS because of 3, or passes over a region because of 2, says so on standard
-error (--quiet: not). Only commands that write create --data. ` + "`ratchet config show`" + ` prints the
-target and where each setting comes from.
-
-Settings come from flags, then RATCHET_* variables (RATCHET_ENDPOINT_URL for --endpoint-url), then
-the profile --profile of the file --config, then that file (YAML, same names), then defaults.
-Secrets are never arguments: they come from the file, from a variable (RATCHET_WEBHOOK_SECRET) or
-from a file of their own (RATCHET_WEBHOOK_SECRET_FILE). docs/reference/configuration.md lists every setting.
+const rootHelp = `Ratchet moves orders forward, each transition at most once. Begin with ` + "`ratchet dev`" + `.
 
 Exit status of every command: 0 done, 1 failed or a check found a discrepancy, 2 bad
 arguments or input, 3 the request was decided and not applied (refused, or in conflict
 with an earlier one), 4 not found, 5 stopped with tasks given back unfinished, 130 ended
 at once by a second signal. ` + "`ratchet actions`" + ` has more.`
+
+// groups are the groups of commands, in the order of the help. Each is a folder.
+var groups = []struct {
+	folder, title string
+	commands      func(*settings.Settings) []*cobra.Command
+}{
+	{"start", "Start:", start.Commands},
+	{"orders", "Orders:", orders.Commands},
+	{"operate", "Operate:", operate.Commands},
+	{"money", "Money and stock:", money.Commands},
+	{"develop", "Develop:", develop.Commands},
+	{"engine", "Engine:", engine.Commands},
+}
 
 // newRoot returns the command of a program that brings its own parts.
 func newRoot(parts server.Parts) *cobra.Command {
@@ -50,21 +48,26 @@ func newCommands(s *settings.Settings) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	// pflag's own messages speak of parsers and types.
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exit.With(exit.Usage, s.WrongFlag(c, err)) })
-	for _, commands := range [][]*cobra.Command{
-		start.Commands(s), orders.Commands(s), operate.Commands(s), money.Commands(s), develop.Commands(s), engine.Commands(s),
-	} {
-		root.AddCommand(commands...)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exit.Wrong(append(s.Wrong, s.WrongFlag(c, err))...) })
+
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.folder, Title: g.title})
+
+		for _, c := range g.commands(s) {
+			c.GroupID = g.folder
+			root.AddCommand(c)
+		}
 	}
 
-	root.AddCommand(s.Takes(versionCommand(s), settings.OutputFlags))
+	root.AddCommand(s.Takes(versionCommand(s), settings.OutputFlags), settings.Topic())
 	// These run over the finished tree, so that every command has the same rules.
-	strictArgs(root)
+	strictArgs(root, s)
 	auditActs(root, s)
 	// After auditActs, which gives commands more groups of flags.
 	s.DefineFlags(root)
 	addExamples(root)
 	addCompletion(s, root)
+	s.BePatient(root)
 
 	root.SetUsageFunc(settings.WriteUsage)
 	// Here the command that runs is known, and its flags are parsed.
@@ -78,19 +81,20 @@ func newCommands(s *settings.Settings) *cobra.Command {
 
 // strictArgs gives wrong arguments the exit status exit.Usage, in the command and all below
 // it.
-func strictArgs(c *cobra.Command) {
+func strictArgs(c *cobra.Command, s *settings.Settings) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
+			err := check(c, args)
+			if err != nil {
 				// The usage is shown with the error; cobra would print all of it.
-				return exit.UsageError("%w\nusage: %s", err, c.UseLine())
+				err = fmt.Errorf("%w\nusage: %s", err, c.UseLine())
 			}
 
-			return nil
+			return exit.Wrong(append(s.Wrong, err)...)
 		}
 	}
 
 	for _, sub := range c.Commands() {
-		strictArgs(sub)
+		strictArgs(sub, s)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"ratchet/cmd/cli/internal/commandtest"
@@ -63,6 +64,18 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 
 		{"config show --data DATA --slots 3 --carrier sandbox --admin-listen off", exit.OK, ""},
 
+		// All that is wrong is said at once.
+		{"orders list --limit 0 --json=maybe --stuck=perhaps", exit.Usage, "3 flags or arguments are wrong:\n  limit \"0\": "},
+		{"tasks list --limit many --slots 3", exit.Usage, "slots: `ratchet tasks list` does not use this setting"},
+		{"payments authorize p-1", exit.Usage, "4 flags or arguments are wrong:\n  ratchet payments authorize needs --amount"},
+		{"orders get --json=maybe", exit.Usage, "json \"maybe\": must be true or false"},
+
+		// Former names, and verbs without their noun.
+		{"check", exit.Usage, "did you mean workflow check?"},
+		{"executions describe o-1", exit.Usage, "did you mean get?"},
+		{"deliveries redeliver", exit.Usage, "did you mean resend?"},
+		{"redrive", exit.Usage, "did you mean deadletters redrive or executions redrive?"},
+
 		// A command's own flags go before shared flags of the same name.
 		{"actions bulk b --prefix x --count 1 --expires-at 2028-01-01T00:00:00Z --data DATA", exit.Usage, "prefix"},
 	} {
@@ -84,9 +97,46 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 	}
 }
 
-// TestHelpShowsTheFlagsThatParse: the help of a command shows a shared flag, among the shared ones,
-// exactly if the command takes it.
-func TestHelpShowsTheFlagsThatParse(t *testing.T) {
+// mostHelp is how many lines the help of a command may have: one screen.
+const mostHelp = 40
+
+// TestHelpFitsOnAScreen: what a command does, its call, an example and its own flags. The root's help has a line for
+// each command; the topic settings lists the shared flags.
+func TestHelpFitsOnAScreen(t *testing.T) {
+	root := newRoot(server.Parts{})
+	root.InitDefaultHelpCmd()
+
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+
+		if !c.HasParent() || !c.Runnable() || strings.HasPrefix(settings.CommandName(c), "completion") {
+			return
+		}
+
+		var help bytes.Buffer
+		c.SetOut(&help)
+
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+
+		if lines := strings.Count(help.String(), "\n"); lines > mostHelp {
+			t.Errorf("the help of `%s` has %d lines, at most %d", c.CommandPath(), lines, mostHelp)
+		}
+
+		if _, holds := c.Annotations["ratchet-group"]; !holds && !c.HasExample() && c.Name() != "help" {
+			t.Errorf("the help of `%s` has no example", c.CommandPath())
+		}
+	}
+	walk(root)
+}
+
+// TestHelpNamesTheGroupsThatParse: the help of a command names a group of shared flags exactly if the command takes
+// it, and shows none of their flags among its own.
+func TestHelpNamesTheGroupsThatParse(t *testing.T) {
 	all := (&settings.Settings{}).SharedFlags(settings.FlagGroups...)
 	taken := map[string]int{}
 
@@ -95,24 +145,31 @@ func TestHelpShowsTheFlagsThatParse(t *testing.T) {
 			continue
 		}
 
-		own, shared, _ := strings.Cut(c.UsageString(), settings.SharedTitle(c)+":")
+		own, shared, _ := strings.Cut(c.UsageString(), "Shared flags (`ratchet help settings`): ")
+		named, _, _ := strings.Cut(shared, "\n")
 
 		all.VisitAll(func(f *pflag.Flag) {
 			has := c.Flags().Lookup(f.Name)
 			takes := has != nil && settings.GroupOf(has) != ""
 
-			if shown := strings.Contains(shared, "--"+f.Name+" "); shown != takes {
-				t.Errorf("%s --%s: is shown as shared: %t, is taken: %t", path, f.Name, shown, takes)
-			}
-
-			if has == nil && strings.Contains(own, "     --"+f.Name+" ") {
-				t.Errorf("%s --%s: is shown and not taken", path, f.Name)
-			}
-
 			if takes {
 				taken[settings.GroupOf(has)]++
 			}
+
+			if takes && !slices.Contains(strings.Split(named, ", "), settings.GroupOf(has)) {
+				t.Errorf("%s takes --%s and names only the groups %s", path, f.Name, named)
+			}
+
+			if (has == nil || takes) && strings.Contains(own, "     --"+f.Name+" ") {
+				t.Errorf("%s --%s: is shown among its own", path, f.Name)
+			}
 		})
+
+		for _, group := range strings.Split(named, ", ") {
+			if named != "" && !settings.FlagsIn(c, group).HasAvailableFlags() {
+				t.Errorf("%s names the group %q and takes none of its flags", path, group)
+			}
+		}
 	}
 
 	for _, g := range settings.FlagGroups {

@@ -70,7 +70,7 @@ func plain(line string) string { return strings.TrimSpace(spaces.ReplaceAllStrin
 
 // reads reports whether the command only reads: what it shows may follow a moment later.
 func (c command) reads() bool {
-	for _, begin := range []string{"ratchet verify", "ratchet doctor", "ratchet orders explain", "ratchet executions describe"} {
+	for _, begin := range []string{"ratchet verify", "ratchet doctor", "ratchet orders explain", "ratchet executions get"} {
 		if strings.HasPrefix(c.line, begin) {
 			return true
 		}

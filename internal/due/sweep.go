@@ -1,6 +1,7 @@
 package due
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -37,7 +38,7 @@ type Swept struct {
 	Handled int
 	// Oldest is the time of the oldest row that was found due, zero if there was none.
 	Oldest time.Time
-	// Next is the After of the next call, "" if this one has come to the end.
+	// Next is the After of the next call, "" if this one has come to the end, or was parallel.
 	Next string
 }
 
@@ -79,9 +80,9 @@ func Retry(by time.Time) Answer { return Answer{kind: retry, at: by} }
 // maxErrors bounds the errors that a sweep returns.
 const maxErrors = 10
 
-// Sweep handles the rows of a kind that are due, oldest first, and up to the limit. Rows whose times are in the same minute are
-// handled in a random order if the sweep is parallel, so that several of them at once rarely handle the same row. A row whose handling fails is postponed, and its error is in the returned one, which joins
-// at most 10.
+// Sweep handles the rows of a kind that are due, oldest first, and up to the limit. If it is parallel, it takes rows whose times
+// are in the same minute in a random order, one shard after the other, so that several sweeps at once rarely handle the same row. A
+// row whose handling fails is postponed, and its error is in the returned one, which joins at most 10.
 func (t *Table) Sweep(ctx context.Context, s Sweep, handle Handle) (Swept, error) {
 	// With a clock that is ahead, rows would look due that are not.
 	err := t.Clock.Learn(ctx, func(ctx context.Context) error {
@@ -92,17 +93,13 @@ func (t *Table) Sweep(ctx context.Context, s Sweep, handle Handle) (Swept, error
 		return Swept{}, err
 	}
 
-	rows, err := t.read(ctx, s, t.Clock.Now().Add(-s.Margin))
+	rows, oldest, err := t.read(ctx, s, t.Clock.Now().Add(-s.Margin))
 	if err != nil {
 		return Swept{}, err
 	}
+	out := Swept{Oldest: oldest}
 
-	var out Swept
-	if len(rows) > 0 {
-		out.Oldest = rows[0].At
-	}
-
-	if len(rows) == s.Limit {
+	if len(rows) == s.Limit && s.Parallel <= 1 {
 		last := rows[len(rows)-1].key()
 		out.Next = dynamo.Text(last, timeKey)
 	}
@@ -187,38 +184,42 @@ func (t *Table) handle(ctx context.Context, row Row, handle Handle) (moved bool,
 // pageSize is how many rows of a shard are read at once.
 const pageSize = 100
 
-// read reads the oldest rows that are due, up to the limit.
-func (t *Table) read(ctx context.Context, s Sweep, until time.Time) ([]Row, error) {
-	var heads [shards]head
+// read reads the oldest rows that are due, up to the limit. It also returns the time of the oldest one.
+func (t *Table) read(ctx context.Context, s Sweep, until time.Time) (rows []Row, oldest time.Time, err error) {
+	heads := make([]*head, shards)
 	for n := range heads {
-		heads[n] = head{partition: partition(s.Kind, n), after: s.After, more: true}
+		heads[n] = &head{partition: partition(s.Kind, n), after: s.After, more: true, byMinute: s.Parallel > 1}
 	}
 
-	var rows []Row
-	for len(rows) < s.Limit {
-		var oldest *head
-		for n := range heads {
-			h := &heads[n]
-			if err := t.fill(ctx, h, s, until); err != nil {
-				return nil, err
-			}
+	if s.Parallel > 1 {
+		rand.Shuffle(len(heads), func(i, k int) { heads[i], heads[k] = heads[k], heads[i] }) //nolint:gosec // G404: the order needs no cryptographic randomness
+	}
 
-			if len(h.items) > 0 && (oldest == nil || h.key() < oldest.key()) {
-				oldest = h
+	for len(rows) < s.Limit {
+		for _, h := range heads {
+			if err := t.fill(ctx, h, s, until); err != nil {
+				return nil, oldest, err
 			}
 		}
 
-		if oldest == nil {
+		heads = slices.DeleteFunc(heads, func(h *head) bool { return len(h.items) == 0 })
+		if len(heads) == 0 {
 			break
 		}
 
-		if row, ok := parse(oldest.items[0]); ok {
+		if oldest.IsZero() {
+			oldest = slices.MinFunc(heads, func(a, b *head) int { return cmp.Compare(a.key(), b.key()) }).at()
+		}
+
+		// The first of those that are equally old.
+		next := slices.MinFunc(heads, (*head).compare)
+		if row, ok := parse(next.items[0]); ok {
 			rows = append(rows, row)
 		}
-		oldest.items = oldest.items[1:]
+		next.items = next.items[1:]
 	}
 
-	return rows, nil
+	return rows, oldest, nil
 }
 
 // mix brings rows whose times are in the same minute into a random order.
@@ -235,9 +236,25 @@ type head struct {
 	items     []dynamo.Item
 	after     string // the sort key of the last one that was read
 	more      bool
+	byMinute  bool // rows of the same minute are equally old
 }
 
 func (h *head) key() string { return dynamo.Text(h.items[0], timeKey) }
+
+// at is the time of the next row, zero for an item that is none.
+func (h *head) at() time.Time {
+	row, _ := parse(h.items[0])
+	return row.At
+}
+
+// compare says whose next row is older.
+func (h *head) compare(other *head) int {
+	if h.byMinute {
+		return h.at().Truncate(time.Minute).Compare(other.at().Truncate(time.Minute))
+	}
+
+	return cmp.Compare(h.key(), other.key())
+}
 
 // fill reads the next rows of a shard, if none is left.
 func (t *Table) fill(ctx context.Context, h *head, s Sweep, until time.Time) error {

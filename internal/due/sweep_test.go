@@ -322,6 +322,32 @@ func TestSweepsAtOnceLoseNothing(t *testing.T) {
 	w.want("")
 }
 
+// TestParallelSweepsTakeDifferentRows of the same minute, and none of a later minute before them.
+func TestParallelSweepsTakeDifferentRows(t *testing.T) {
+	w := newWorld(t, 0)
+	for n := range 800 {
+		w.write(fmt.Sprint("s", n), -time.Hour)
+	}
+	w.write("later", -time.Minute)
+
+	seen := map[string]bool{}
+	for range 20 {
+		subjects, swept, err := w.sweep(due.Sweep{Limit: 20, Parallel: 8}, func(due.Row) (due.Answer, error) { return due.Keep, nil })
+		if err != nil || swept.Next != "" || w.clock.Now().Sub(swept.Oldest) != time.Hour {
+			t.Errorf("%+v, %v", swept, err)
+		}
+
+		for subject := range strings.FieldsSeq(subjects) {
+			seen[subject] = true
+		}
+	}
+
+	// Twenty sweeps that take the same rows would see 20, and those of 12 shards see 240.
+	if len(seen) < 100 || seen["later"] {
+		t.Errorf("twenty sweeps of 20 rows have seen %d", len(seen))
+	}
+}
+
 // TestRowsAreWrittenInTransactions, and deleted in them.
 func TestRowsAreWrittenInTransactions(t *testing.T) {
 	w := newWorld(t, 0)

@@ -211,7 +211,7 @@ func placing(id transitions.OrderID, x Execution) Problem {
 	if x.Status != types.ExecutionStatusRunning {
 		p.Kind, p.Since, p.Cause = Ended, x.StoppedAt, fmt.Sprintf("the execution is %s, and its order was not placed", x.Status)
 	}
-	p.Commands = []string{"ratchet executions describe " + string(p.Ref())}
+	p.Commands = []string{"ratchet executions get " + string(p.Ref())}
 
 	return p
 }

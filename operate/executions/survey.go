@@ -312,7 +312,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	// Here the execution runs, or it has succeeded together with its order; then overdue is false.
 	p.Kind = Overdue
 	p.Cause = fmt.Sprintf("%s since %s, while the execution waits", order.State, order.UpdatedAt.UTC().Format(time.RFC3339))
-	p.Commands = []string{"ratchet orders explain " + order.ID.Arg(), "ratchet executions describe " + order.ID.Arg()}
+	p.Commands = []string{"ratchet orders explain " + order.ID.Arg(), "ratchet executions get " + order.ID.Arg()}
 
 	within := e.deadline(order.State)
 	if terminal {

@@ -156,7 +156,7 @@ func ofDeliveries(deliveries []notify.Delivery, failing map[string]notify.Endpoi
 
 		switch d.Status {
 		case notify.Missed, notify.Skipped:
-			m.Next = "`ratchet deliveries redeliver " + d.ID() + "`"
+			m.Next = "`ratchet deliveries resend " + d.ID() + "`"
 		case notify.Pending:
 			m.Next = "wait: it is tried again at " + d.NextTry.Format(time.RFC3339)
 		}

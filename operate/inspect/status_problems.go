@@ -200,7 +200,7 @@ func endpointProblems(e notify.Endpoint, summary EndpointSummary) (problems []Sy
 		problems = append(problems, SystemProblem{
 			Area:   "notifications",
 			Text:   fmt.Sprintf("endpoint %s gets nothing: %s", e.ID, e.Reason),
-			Action: fmt.Sprintf("`ratchet endpoints remove %s`, and create it again; then redeliver what its orders did meanwhile", e.ID),
+			Action: fmt.Sprintf("`ratchet endpoints delete %s`, and create it again; then redeliver what its orders did meanwhile", e.ID),
 		})
 	}
 
@@ -217,7 +217,7 @@ func endpointProblems(e notify.Endpoint, summary EndpointSummary) (problems []Sy
 		problems = append(problems, SystemProblem{
 			Area:   "notifications",
 			Text:   fmt.Sprintf("endpoint %s has missed %s", e.ID, plural.Of(summary.Missed, "notification")),
-			Action: fmt.Sprintf("`ratchet deliveries redeliver --endpoint %s --since 720h` sends them again", e.ID),
+			Action: fmt.Sprintf("`ratchet deliveries resend --endpoint %s --since 720h` sends them again", e.ID),
 		})
 	}
 

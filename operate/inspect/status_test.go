@@ -169,7 +169,7 @@ func TestTheStatusNamesWhatNeedsAPerson(t *testing.T) {
 
 				return 7, false, nil
 			}
-		}, "notifications", "has missed 3 notifications", "`ratchet deliveries redeliver --endpoint shop --since 720h`"},
+		}, "notifications", "has missed 3 notifications", "`ratchet deliveries resend --endpoint shop --since 720h`"},
 		{"stuck orders", func(s *inspect.StatusSources) {
 			s.Survey = func(context.Context) (processes.Survey, bool, error) {
 				return processes.Survey{Stuck: map[string]int{"failed": 2, "lost_parcel": 1, "overdue": 0}}, true, nil

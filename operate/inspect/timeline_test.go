@@ -122,7 +122,7 @@ func TestATimeLineMergesWhatIsAroundAnOrder(t *testing.T) {
 		{"add_items was refused: out-of-stock: out of stock: mug, wanted 2, 1 left", ""},
 		{"2 pay to PAYMENT_RECEIVED, because c-pay, by cli:ada", ""},
 		{"handler notify gave up: 503", "`ratchet deadletters redrive notify l-o-1`"},
-		{"notification of PAYMENT_RECEIVED to shop: MISSED after 9 attempts: 410", "`ratchet deliveries redeliver o-1/0/2/shop`"},
+		{"notification of PAYMENT_RECEIVED to shop: MISSED after 9 attempts: 410", "`ratchet deliveries resend o-1/0/2/shop`"},
 		{"3 ship to SHIPPED, because c-ship, by cli:ada", ""},
 		{"an execution waits for DELIVERED", "wait for deliver, or `ratchet orders apply o-1 deliver`"},
 	}

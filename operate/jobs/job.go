@@ -24,15 +24,46 @@ const (
 	DiscardDeadLetters Kind = "dead-letters-discard"
 	ResendDeliveries   Kind = "deliveries-resend"
 	EraseOrders        Kind = "orders-erase"
+	ReplayStream       Kind = "streams-replay"
+	RefillStream       Kind = "streams-refill"
+	RebuildLists       Kind = "lists-rebuild"
+	MigrateOrders      Kind = "orders-migrate"
 )
 
-// kinds returns all kinds.
-func kinds() []Kind {
-	return []Kind{RedriveExecutions, RedriveDeadLetters, DiscardDeadLetters, ResendDeliveries, EraseOrders}
+// rule says what a job of a kind needs.
+type rule struct {
+	// shared: the subjects are those of all tenants, so only the default tenant has such jobs.
+	shared bool
+	// always is a field of the filter that every job of the kind has. needs is one that a job without ids has, and takes
+	// are those that it may have. one: it has at least one of takes.
+	always, needs string
+	takes         []string
+	one           bool
+	// whole: a job of the kind takes no ids.
+	whole bool
+	// migrates: it has a migration.
+	migrates bool
 }
 
-// OfStream reports whether the subjects belong to the handlers of the stream, which are those of all tenants.
-func (k Kind) OfStream() bool { return k == RedriveDeadLetters || k == DiscardDeadLetters }
+var rules = map[Kind]rule{
+	RedriveExecutions:  {takes: []string{"error", "since", "until"}},
+	RedriveDeadLetters: {shared: true, always: "handler", takes: []string{"error", "since", "until"}},
+	DiscardDeadLetters: {shared: true, always: "handler", takes: []string{"error", "since", "until"}},
+	ResendDeliveries:   {needs: "endpoint", takes: []string{"since"}},
+	EraseOrders:        {needs: "endedBefore"},
+	ReplayStream:       {shared: true, takes: []string{"handler", "since"}, one: true},
+	RefillStream:       {shared: true, takes: []string{"handler", "since"}},
+	RebuildLists:       {shared: true, whole: true},
+	MigrateOrders:      {shared: true, migrates: true},
+}
+
+// Shared reports whether the subjects are those of all tenants, like the handlers of the stream.
+func (k Kind) Shared() bool { return rules[k].shared }
+
+// OfOrders reports whether the ids of the subjects are those of orders.
+func (k Kind) OfOrders() bool {
+	return !slices.Contains([]Kind{RedriveDeadLetters, DiscardDeadLetters, ResendDeliveries, RebuildLists}, k)
+}
 
 // State is the state of a job.
 type State string
@@ -72,8 +103,8 @@ const (
 
 // Filter selects subjects. Each kind has its own fields.
 type Filter struct {
-	// Handler is the handler of dead letters, Endpoint the receiver of missed deliveries. Jobs of these kinds
-	// need it.
+	// Handler is the handler of dead letters, or one that gets changes again; without it all do. Endpoint is the receiver of
+	// missed deliveries.
 	Handler  string `json:"handler,omitempty"`
 	Endpoint string `json:"endpoint,omitempty"`
 	// Error is the error name of failed executions, or a part of the error of dead letters.
@@ -84,6 +115,44 @@ type Filter struct {
 	Until time.Time `json:"until,omitzero"`
 	// EndedBefore selects orders to erase by their end. Jobs of this kind without ids need it.
 	EndedBefore time.Time `json:"endedBefore,omitzero"`
+}
+
+// fields returns the names of the fields that are set.
+func (f Filter) fields() (names []string) {
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"handler", f.Handler != ""}, {"endpoint", f.Endpoint != ""}, {"error", f.Error != ""},
+		{"since", !f.Since.IsZero()}, {"until", !f.Until.IsZero()}, {"endedBefore", !f.EndedBefore.IsZero()},
+	} {
+		if field.set {
+			names = append(names, field.name)
+		}
+	}
+
+	return names
+}
+
+// Migration says how orders come to another version of their definition.
+type Migration struct {
+	// To is the version that the workers of the job run. Others leave it alone.
+	To int `json:"to"`
+	// Definitions are the texts of files with other versions, Mapping that of the file with the mappings.
+	Definitions []string `json:"definitions,omitempty"`
+	Mapping     string   `json:"mapping,omitempty"`
+}
+
+// mostMigration bounds the texts of a migration, in bytes.
+const mostMigration = 128 << 10
+
+func (m *Migration) size() int {
+	n := len(m.Mapping)
+	for _, text := range m.Definitions {
+		n += len(text)
+	}
+
+	return n
 }
 
 // mostIDs is how many ids a job may name. mostSubjects is how many subjects it may have.
@@ -101,6 +170,10 @@ type New struct {
 	// IDs are the stored ids of the subjects. With ids the filter has only the handler, if the kind needs it.
 	IDs    []string
 	DryRun bool
+	// Again also repeats effects of replayed changes that have happened.
+	Again bool
+	// Migration says how orders are migrated.
+	Migration *Migration
 	// Rate is the number of acts per second, 1 to 1000. Default: 10.
 	Rate int
 	// By is who asks for it, as the audit log names people. Reason is why, in 1 to [audit.MaxText] bytes.
@@ -115,43 +188,73 @@ func (n *New) check() error {
 		n.Rate = 10
 	}
 
-	f := n.Filter
-	onlyIDs := f == (Filter{Handler: f.Handler})
-	rule := ""
+	r, known := rules[n.Kind]
+	fault := ""
 
 	switch {
-	case !slices.Contains(kinds(), n.Kind):
-		rule = fmt.Sprintf("kind %q: unknown", n.Kind)
-	case n.Kind.OfStream() && n.Tenant != "":
-		rule = fmt.Sprintf("kind %s: only for the default tenant", n.Kind)
-	case n.Kind.OfStream() != (f.Handler != ""):
-		rule = "handler: required for dead letters, and not allowed for other kinds"
+	case !known:
+		fault = fmt.Sprintf("kind %q: unknown", n.Kind)
+	case r.shared && n.Tenant != "":
+		fault = fmt.Sprintf("kind %s: only for the default tenant", n.Kind)
 	case len(n.IDs) > mostIDs:
-		rule = fmt.Sprintf("ids: at most %d", mostIDs)
-	case len(n.IDs) > 0 && !onlyIDs:
-		rule = "ids and a filter: one of the two"
-	case len(n.IDs) == 0 && (n.Kind == ResendDeliveries) != (f.Endpoint != ""):
-		rule = "endpoint: required for deliveries without ids, and not allowed for other kinds"
-	case len(n.IDs) == 0 && (n.Kind == EraseOrders) != !f.EndedBefore.IsZero():
-		rule = "endedBefore: required to erase orders without ids, and not allowed for other kinds"
-	case f.Error != "" && (n.Kind == ResendDeliveries || n.Kind == EraseOrders):
-		rule = "error: not for this kind"
-	case n.Kind == EraseOrders && (!f.Since.IsZero() || !f.Until.IsZero()), n.Kind == ResendDeliveries && !f.Until.IsZero():
-		rule = "since and until: not for this kind"
+		fault = fmt.Sprintf("ids: at most %d", mostIDs)
+	case r.whole && len(n.IDs) > 0:
+		fault = fmt.Sprintf("ids: not for the kind %s", n.Kind)
+	case r.migrates != (n.Migration != nil):
+		fault = "migration: required to migrate orders, and not allowed for other kinds"
+	case n.Migration != nil && n.Migration.size() > mostMigration:
+		fault = fmt.Sprintf("migration: at most %d bytes", mostMigration)
+	case n.Again && n.Kind != ReplayStream:
+		fault = "again: only to replay the stream"
+	case r.selection(n) != "":
+		fault = r.selection(n)
 	case n.Rate < 1 || n.Rate > 1000:
-		rule = fmt.Sprintf("rate %d: 1 to 1000", n.Rate)
+		fault = fmt.Sprintf("rate %d: 1 to 1000", n.Rate)
 	case n.Reason == "" || len(n.Reason) > audit.MaxText:
-		rule = fmt.Sprintf("reason: 1 to %d bytes", audit.MaxText)
+		fault = fmt.Sprintf("reason: 1 to %d bytes", audit.MaxText)
 	}
 
-	if rule != "" {
-		return fmt.Errorf("%w: %s", ErrInvalid, rule)
+	if fault != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, fault)
 	}
 
 	return nil
 }
 
-// Shown is one subject of a dry run.
+// selection returns what is wrong with the filter of a job, "" if nothing is.
+func (r rule) selection(n *New) string {
+	set := n.Filter.fields()
+	if r.always != "" && !slices.Contains(set, r.always) {
+		return r.always + ": required for the kind " + string(n.Kind)
+	}
+
+	may := []string{"handler"}
+	if !slices.Contains(r.takes, "handler") && r.always != "handler" {
+		may = nil
+	}
+
+	if len(n.IDs) == 0 {
+		may = append(append(may, r.takes...), r.needs)
+
+		if r.needs != "" && !slices.Contains(set, r.needs) {
+			return r.needs + ": required for the kind " + string(n.Kind) + " without ids"
+		}
+
+		if r.one && len(set) == 0 {
+			return "a selection is required: ids, " + strings.Join(r.takes, " or ")
+		}
+	}
+
+	for _, name := range set {
+		if !slices.Contains(may, name) {
+			return name + ": not for the kind " + string(n.Kind) + ", or not with ids"
+		}
+	}
+
+	return ""
+}
+
+// Shown is one subject of a job, with the code of its result.
 type Shown struct {
 	ID   string `json:"id"`
 	Code string `json:"code"`
@@ -167,6 +270,7 @@ type Job struct {
 	// IDs is how many ids the job was created with, 0 for a filter.
 	IDs    int    `json:"ids,omitempty"`
 	DryRun bool   `json:"dryRun,omitempty"`
+	Again  bool   `json:"again,omitempty"`
 	Rate   int    `json:"rate"`
 	By     string `json:"by"`
 	Reason string `json:"reason"`
@@ -181,7 +285,7 @@ type Job struct {
 	Selected bool           `json:"selected"`
 	Total    int            `json:"total"`
 	Counts   map[string]int `json:"counts"`
-	// Sample are the first subjects of a dry run.
+	// Sample are the first subjects of a dry run, and the first ones of another job whose act was not done.
 	Sample []Shown `json:"sample,omitempty"`
 
 	CreatedAt time.Time `json:"createdAt"`
@@ -190,6 +294,8 @@ type Job struct {
 	Owner      string    `json:"owner,omitempty"`
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
 	Epoch      int64     `json:"epoch"`
+
+	Migration *Migration `json:"migration,omitempty"`
 
 	place string // of the last row with a result
 }
@@ -220,6 +326,8 @@ type document struct {
 	Filter    Filter
 	IDs       int
 	DryRun    bool
+	Again     bool       `json:",omitempty"`
+	Migration *Migration `json:",omitempty"`
 	Rate      int
 	By        string
 	Reason    string
@@ -281,7 +389,7 @@ func decode(item dynamo.Item) (Job, error) {
 
 	return Job{
 		ID: dynamo.Text(item, placeKey), Tenant: strings.TrimPrefix(dynamo.Text(item, partitionKey), jobsOf),
-		Kind: d.Kind, Filter: d.Filter, IDs: d.IDs, DryRun: d.DryRun, Rate: d.Rate, By: d.By, Reason: d.Reason, CreatedAt: d.CreatedAt,
+		Kind: d.Kind, Filter: d.Filter, IDs: d.IDs, DryRun: d.DryRun, Again: d.Again, Migration: d.Migration, Rate: d.Rate, By: d.By, Reason: d.Reason, CreatedAt: d.CreatedAt,
 		State: State(dynamo.Text(item, stateName)), Wanted: State(dynamo.Text(item, wantedName)), Problem: dynamo.Text(item, problemName),
 		Selected: p.Selected, Total: p.Total, Counts: p.Counts, Sample: p.Sample, place: p.Place,
 		EndedAt: dynamo.Time(item, endedName), Owner: dynamo.Text(item, ownerName), LeaseUntil: dynamo.Time(item, leaseName), Epoch: dynamo.Number(item, epochName),

@@ -36,6 +36,8 @@ type office struct {
 	store   *jobs.Store
 	orders  *transitions.Orders
 	machine string
+	cfg     aws.Config
+	kit     *shop.Shop
 }
 
 func newOffice(t *testing.T) *office {
@@ -45,7 +47,7 @@ func newOffice(t *testing.T) *office {
 	embeddedtest.Run(t, engine)
 
 	kit := shop.Over(t, engine.AWSConfig())
-	o := &office{t: t, db: kit.DB, sfn: kit.SFN, orders: kit.Orders()}
+	o := &office{t: t, db: kit.DB, sfn: kit.SFN, orders: kit.Orders(), cfg: engine.AWSConfig(), kit: kit}
 	kit.Tables(jobs.TableInput("jobs"), audit.TableInput("audit"))
 	o.store = o.storeOver(o.db)
 
@@ -297,20 +299,16 @@ func (m *mortalSteps) RedriveExecution(ctx context.Context, in *sfn.RedriveExecu
 	return m.Client.RedriveExecution(ctx, in, o...)
 }
 
-// TestAJobThatIsKilledFiveTimesDoesEachThingOnce: two processes run the jobs. Five of them die, before or after
-// the record of a result, and others take their places.
-func TestAJobThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
-	n := *subjects
-	if testing.Short() {
-		n = 100
-	}
+// mortalRunner returns a runner of a process that dies.
+type mortalRunner func(name string, db *mortal, steps *mortalSteps) *jobs.Runner
 
-	o := newOffice(t)
-	ids := o.failed(n)
-	j := o.create(nil)
+// kill runs the job with n subjects in two processes. Five of them die, before or after the record of a result, and
+// others take their places. It returns the job when it has ended.
+func (o *office) kill(id string, n int, runner mortalRunner) jobs.Job {
+	o.t.Helper()
 
 	var records, kills atomic.Int64
-	each := int64(n/6 + 1)
+	each := int64(max(1, n/6))
 	dies := func(record int64) (before, after bool) {
 		if record%each != 0 || kills.Load() == 5 {
 			return false, false
@@ -320,7 +318,7 @@ func TestAJobThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 		return first, !first
 	}
 
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(o.t.Context())
 	defer cancel()
 
 	var group sync.WaitGroup
@@ -328,7 +326,7 @@ func TestAJobThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 		group.Go(func() {
 			for life := 0; ctx.Err() == nil; life++ {
 				dead := &atomic.Bool{}
-				r := o.runner(fmt.Sprintf("p-%d-%d", place, life), &mortal{o.db, dead, &records, dies}, &mortalSteps{o.sfn, dead}, nil)
+				r := runner(fmt.Sprintf("p-%d-%d", place, life), &mortal{o.db, dead, &records, dies}, &mortalSteps{o.sfn, dead})
 				stop := o.run(r)
 
 				for !dead.Load() && ctx.Err() == nil {
@@ -342,25 +340,41 @@ func TestAJobThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 		})
 	}
 
-	j = o.until(j.ID, ended)
+	j := o.until(id, ended)
 	cancel()
 	group.Wait()
 
 	if kills.Load() != 5 {
-		t.Errorf("%d processes were killed, want 5", kills.Load())
+		o.t.Errorf("%d processes were killed, want 5", kills.Load())
 	}
 
 	if j.State != jobs.Done || j.Total != n || j.Results() != n || j.Counts["done"] != n || j.Epoch < 6 {
-		t.Errorf("the job: %+v", j)
+		o.t.Errorf("the job: %+v", j)
 	}
+
+	if acts := o.acts(); len(acts) != n {
+		o.t.Errorf("acts with %d ids, want %d", len(acts), n)
+	}
+
+	return j
+}
+
+// TestAJobThatIsKilledFiveTimesDoesEachThingOnce: the largest kind of jobs, over many executions.
+func TestAJobThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
+	n := *subjects
+	if testing.Short() {
+		n = 100
+	}
+
+	o := newOffice(t)
+	ids := o.failed(n)
+
+	o.kill(o.create(nil).ID, n, func(name string, db *mortal, steps *mortalSteps) *jobs.Runner {
+		return o.runner(name, db, steps, nil)
+	})
 
 	if found := o.redrives(ids); found[1] != n {
 		t.Errorf("executions by the number of their redrives: %v, want each once", found)
-	}
-
-	acts := o.acts()
-	if len(acts) != n {
-		t.Errorf("acts with %d ids, want %d", len(acts), n)
 	}
 }
 

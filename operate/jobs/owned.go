@@ -205,8 +205,15 @@ func (o *owned) progressed() *dynamo.Update {
 	return o.s.ifEpoch(o.job).SetValue(progressName, dynamo.S(text(o.job.progress())))
 }
 
-// sampleSize is how many subjects of a dry run are kept.
+// sampleSize is how many subjects the job itself keeps.
 const sampleSize = 10
+
+// show keeps a subject as an example, if there is room.
+func (o *owned) show(id, code string) {
+	if len(o.job.Sample) < sampleSize {
+		o.job.Sample = append(slices.Clone(o.job.Sample), Shown{id, code})
+	}
+}
 
 // store stores rows of subjects, or counts those of a dry run.
 func (o *owned) store(ctx context.Context, subjects []Subject) error {
@@ -220,9 +227,7 @@ func (o *owned) store(ctx context.Context, subjects []Subject) error {
 			o.count(code)
 			o.job.Total++
 
-			if len(o.job.Sample) < sampleSize {
-				o.job.Sample = append(o.job.Sample, Shown{s.ID, code})
-			}
+			o.show(s.ID, code)
 		}
 
 		return o.s.write(ctx, types.TransactWriteItem{Update: o.progressed().Part()})
@@ -426,9 +431,13 @@ func (o *owned) act(ctx context.Context, subject Subject) (code string, err erro
 
 // record stores the result of a subject and the counts of the job in one transaction.
 func (o *owned) record(ctx context.Context, subject Subject, code string) error {
-	before := maps.Clone(o.job.Counts)
+	before, sample := maps.Clone(o.job.Counts), o.job.Sample
 	o.count(code)
 	o.job.place = subject.Place
+
+	if code != codeDone {
+		o.show(subject.ID, code)
+	}
 
 	row := dynamo.NewUpdate(o.s.cfg.Table, o.s.key(rowsOf(o.job.ID), subject.Place)).
 		IfPresent(idName).IfAbsent(resultName).SetValue(resultName, dynamo.S(code))
@@ -437,7 +446,7 @@ func (o *owned) record(ctx context.Context, subject Subject, code string) error 
 
 	if _, gone := dynamo.FailedPart(err, 1); gone {
 		// The time to live has deleted the row meanwhile. The job notices at its end.
-		o.job.Counts = before
+		o.job.Counts, o.job.Sample = before, sample
 		return nil
 	}
 

@@ -4,34 +4,23 @@ import (
 	"context"
 	"errors"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/operate/erasure"
 	"ratchet/transitions"
 )
 
 // Erasures is the work of [EraseOrders].
 type Erasures struct {
-	Orders *transitions.Orders
+	Ended  erasure.Ended
 	Eraser *erasure.Eraser
 }
 
 // codeNotErasable: the order has not ended, or work about it waits.
 const codeNotErasable = "not_erasable"
 
-// Select implements [Work]. It scans the table of the orders.
+// Select implements [Work].
 func (w Erasures) Select(ctx context.Context, j Job, found func(Subject) error) error {
-	filter := "attribute_not_exists(erasedAt)"
-	in := dynamodb.ScanInput{FilterExpression: &filter}
-
-	return w.Orders.Scan(ctx, transitions.Sweep{Segments: 1}, in, func(ctx context.Context, order *transitions.Order, err error) error {
-		switch {
-		// An order that cannot be read still has its id and its state.
-		case !isOf(j.Tenant, string(order.ID)), !w.Orders.Definition().Terminal(order.State):
-			return nil
-		case err == nil && (!order.ErasedAt.IsZero() || !order.EnteredAt().Before(j.Filter.EndedBefore)):
-			return nil
-		case err != nil:
+	return w.Ended.Before(ctx, j.Tenant, j.Filter.EndedBefore, func(order *transitions.Order, err error) error {
+		if err != nil {
 			return found(Subject{ID: string(order.ID), Code: codeNotErasable})
 		}
 
@@ -55,7 +44,7 @@ func (w Erasures) check(ctx context.Context, order *transitions.Order, found fun
 
 // Look implements [Work].
 func (w Erasures) Look(ctx context.Context, j Job, id string) (s Subject, err error) {
-	order, exists, err := w.Orders.Get(ctx, transitions.OrderID(id))
+	order, exists, err := w.Ended.Orders.Get(ctx, transitions.OrderID(id))
 
 	code, err := codeOfErasure(err)
 	switch {

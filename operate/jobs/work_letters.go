@@ -20,6 +20,9 @@ const (
 	// codeWaiting: it was queued before, and waits for a worker.
 	codeWaiting    = "waiting"
 	codeUnreadable = "unreadable"
+	// codeChanged: the handler has failed with it again since it was selected, so it is not the letter that a person
+	// meant.
+	codeChanged = "changed"
 )
 
 // Select implements [Work].
@@ -69,8 +72,10 @@ func (w DeadLetters) Look(ctx context.Context, j Job, id string) (Subject, error
 // Act implements [Work].
 func (w DeadLetters) Act(ctx context.Context, j Job, s Subject) (code string, err error) {
 	handler := j.Filter.Handler
+	seen, _ := strconv.Atoi(s.Mark)
+
 	if w.Discard {
-		return codeOfLetter(w.Queue.Letters().Delete(ctx, handler, s.ID))
+		return codeOfLetter(w.Queue.Letters().DeleteFrom(ctx, handler, s.ID, seen))
 	}
 
 	l, err := w.Queue.Letters().Get(ctx, handler, s.ID)
@@ -78,13 +83,18 @@ func (w DeadLetters) Act(ctx context.Context, j Job, s Subject) (code string, er
 		return codeOfLetter(err)
 	}
 
-	// An owner before this one has queued it, and the worker has failed with it since or not yet come to it.
-	seen, _ := strconv.Atoi(s.Mark)
-	if l.Redrives > seen || l.QueuedAt.After(j.CreatedAt) {
+	// An owner before this one has queued it, and the workers have not come to it.
+	if l.QueuedAt.After(j.CreatedAt) {
 		return codeDone, nil
 	}
 
-	return codeOfLetter(w.Queue.Redrive(ctx, handler, s.ID))
+	code, err = codeOfLetter(w.Queue.RedriveFrom(ctx, handler, s.ID, seen))
+	if code == codeChanged {
+		// It was redriven since it was selected, by an owner before this one or by a person.
+		code = codeDone
+	}
+
+	return code, err
 }
 
 func codeOfLetter(err error) (string, error) {
@@ -97,6 +107,8 @@ func codeOfLetter(err error) (string, error) {
 		return codeWaiting, nil
 	case errors.Is(err, deadletters.ErrUnreadable):
 		return codeUnreadable, nil
+	case errors.Is(err, deadletters.ErrChanged):
+		return codeChanged, nil
 	}
 
 	return "", err

@@ -139,6 +139,16 @@ func (d Letters) Get(ctx context.Context, handler, id string) (Letter, error) {
 // It returns ErrUnreadable for a dead letter of a newer format, because this program cannot find
 // the parts of such a dead letter.
 func (d Letters) Delete(ctx context.Context, handler, id string) error {
+	return d.deleteFrom(ctx, handler, id, nil)
+}
+
+// DeleteFrom is Delete of a dead letter that the caller has seen with the number of redrives. It returns ErrChanged if the
+// letter has another number by now: it was redriven meanwhile, and may have another error.
+func (d Letters) DeleteFrom(ctx context.Context, handler, id string, redrives int) error {
+	return d.deleteFrom(ctx, handler, id, &redrives)
+}
+
+func (d Letters) deleteFrom(ctx context.Context, handler, id string, redrives *int) error {
 	row, err := d.Rows().get(ctx, handler, id)
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -152,7 +162,7 @@ func (d Letters) Delete(ctx context.Context, handler, id string) error {
 		return err
 	}
 
-	return d.Rows().delete(ctx, handler, row, d.Check)
+	return d.Rows().deleteFrom(ctx, handler, row, d.Check, redrives)
 }
 
 // Redrive calls h once with the record of the dead letter. If h returns nil, Redrive deletes the

@@ -313,7 +313,7 @@ func heldLetter(e *queueEnv) Row {
 
 	all, _, err := deadletters.Letters{DynamoDB: e.API, Table: e.Table.Table}.List(e.Context(), "h", "", 0)
 	e.must(err)
-	e.must(e.addLetter(e.Context(), "h", all[0].ID, *all[0].Record))
+	e.must(e.addLetter(e.Context(), "h", all[0].ID, *all[0].Record, nil))
 
 	return e.begin(1, TryCount{})
 }

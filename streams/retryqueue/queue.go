@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 	"ratchet/streams"
@@ -85,17 +87,32 @@ const redriveAgainAfter = time.Hour
 // ErrDeadLetterNotFound if there is no such dead letter, and ErrRedriving if the dead letter was
 // put into the queue less than an hour ago and has stayed there.
 func (q Queue) Redrive(ctx context.Context, handler, id string) error {
-	if err := q.redrive(ctx, handler, id); err != nil {
+	if err := q.redrive(ctx, handler, id, nil); err != nil {
 		return err
 	}
 
 	return NoteAddition(ctx, q.Leases())
 }
 
-func (q Queue) redrive(ctx context.Context, handler, id string) error {
+// RedriveFrom is Redrive of a dead letter that the caller has seen with the number of redrives. It returns ErrChanged, and
+// adds nothing, if the letter has another number by now: it was redriven meanwhile, and may have another error.
+func (q Queue) RedriveFrom(ctx context.Context, handler, id string, redrives int) error {
+	if err := q.redrive(ctx, handler, id, &redrives); err != nil {
+		return err
+	}
+
+	return NoteAddition(ctx, q.Leases())
+}
+
+func (q Queue) redrive(ctx context.Context, handler, id string, seen *int) error {
 	letter, err := q.Letters().Get(ctx, handler, id)
 	if err != nil {
 		return err
+	}
+
+	var asSeen *ddbtypes.ConditionCheck
+	if seen != nil {
+		asSeen = q.Letters().Rows().AsSeen(handler, id, *seen)
 	}
 
 	if table, _ := store.SplitStreamARN(letter.Record.StreamARN); table != q.TableName {
@@ -107,7 +124,7 @@ func (q Queue) redrive(ctx context.Context, handler, id string) error {
 		return fmt.Errorf("%w: %s of %s", deadletters.ErrRedriving, id, handler)
 	}
 
-	if err := q.Rows().addLetter(ctx, handler, id, *letter.Record); err != nil {
+	if err := q.Rows().addLetter(ctx, handler, id, *letter.Record, asSeen); err != nil {
 		return err
 	}
 
@@ -134,7 +151,7 @@ func (q Queue) RedriveAll(ctx context.Context, handler string, filter deadletter
 			return err
 		}
 
-		result := q.redrive(ctx, handler, l.ID)
+		result := q.redrive(ctx, handler, l.ID, nil)
 		if result == nil {
 			queued++
 		}

@@ -2,6 +2,7 @@ package retryqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -9,6 +10,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
+	"ratchet/streams/deadletters"
 	"ratchet/streams/leases"
 	"ratchet/streams/store"
 )
@@ -42,20 +44,25 @@ func (t *Table) AddAgain(ctx context.Context, r streams.Record) error {
 		return err
 	}
 
-	return t.add(ctx, r.Handler, writes)
+	return t.add(ctx, r.Handler, nil, writes)
 }
 
-// addLetter is AddAgain for the record of a dead letter.
-func (t *Table) addLetter(ctx context.Context, handler, letter string, r streams.Record) error {
+// addLetter is AddAgain for the record of a dead letter. It returns ErrChanged if the letter is not as seen.
+func (t *Table) addLetter(ctx context.Context, handler, letter string, r streams.Record, asSeen *ddbtypes.ConditionCheck) error {
 	hash := store.HashOf(store.ItemKey(r))
 	row := Row{Hash: hash, id: againID(hash, r.SequenceNumber, letter), Keys: r.Keys, DeadLetter: letter}
 
-	return t.add(ctx, handler, t.again(handler, row, nil))
+	return t.add(ctx, handler, asSeen, t.again(handler, row, nil))
 }
 
-func (t *Table) add(ctx context.Context, handler string, writes []ddbtypes.TransactWriteItem) error {
-	old, applied, err := store.Write(ctx, t.API, nil, writes)
-	if err == nil && !applied {
+func (t *Table) add(ctx context.Context, handler string, asSeen *ddbtypes.ConditionCheck, writes []ddbtypes.TransactWriteItem) error {
+	old, applied, err := store.Write(ctx, t.API, asSeen, writes)
+
+	switch {
+	// The fence of the write is the letter here.
+	case asSeen != nil && errors.Is(err, streams.ErrLeaseLost):
+		err = deadletters.ErrChanged
+	case err == nil && !applied:
 		row, _ := t.decode(old)
 		err = row.refused
 	}

@@ -107,6 +107,10 @@ def before_call(context, case, kwargs):
             keep = {"endpoint": "shop"}
         elif body.get("kind") == "orders-erase":
             keep = {"endedBefore": "2026-01-01T00:00:00Z"}
+        elif body.get("kind") == "streams-replay":
+            keep = {"since": "2026-01-01T00:00:00Z"}
+        if body.get("kind") != "streams-replay":
+            body.pop("again", None)
         body["filter"] = keep
         body.pop("ids", None)
     if str(body.get("error")).startswith("States."):  # the names of Step Functions are reserved

@@ -17,6 +17,7 @@ var withoutExample = map[string]string{
 	"operate/restored":          "goes through the tables of a whole system; docs/operate/runbooks/tables-restored.md shows the command",
 	"operate/erasure":           "goes through the tables of a whole system; docs/operate/privacy.md shows the command",
 	"cmd/cli/olist":             "an example itself",
+	"examples/recurring":        "a template; its test runs it",
 	"payments/reconcile":        "compares three lists of a whole system; docs/guides/money.md shows the command",
 	"server/ratchettest":        "a test kit: its examples need a test",
 	"server/scenario":           "orders for tests, the demo and benchmarks of this module; it makes no promise",

@@ -92,7 +92,6 @@ var unused = map[string]string{
 	"cmd/cli/internal/settings.GroupOf":        "tests over all commands tell shared flags from others",
 	"cmd/cli/internal/settings.LongAnnotation": "a test over all commands",
 	"cmd/cli/internal/settings.MayCreateData":  "a test over all commands",
-	"cmd/cli/internal/settings.SharedTitle":    "a test over the help of all commands",
 	"cmd/cli/internal/settings.VariableOf":     "the reference has the variable of each setting",
 	"cmd/cli/internal/start.SampleOrder":       "the commands that dev prints are run by a test over all commands",
 

@@ -121,7 +121,8 @@ func (l *Lists) miss(ctx context.Context, until time.Time, condition func(*dynam
 // rebuild is the state of one call of Rebuild.
 type rebuild struct {
 	*Lists
-	misses int64 // at the begin
+	misses  int64 // at the begin
+	isReady bool
 
 	mu    sync.Mutex // guards found
 	found Rebuilt
@@ -144,35 +145,12 @@ func (l *Lists) Rebuild(ctx context.Context, progress func(Rebuilt)) (Rebuilt, e
 }
 
 func (r *rebuild) run(ctx context.Context, progress func(Rebuilt)) error {
-	// The row is there from now on, so that Missed is not without effect.
-	begin := dynamo.NewUpdate(r.cfg.Table, readyRow.key()).
-		Alias("#"+missedUntil, missedUntil).
-		If("(attribute_not_exists(#"+missedUntil+") OR #"+missedUntil+" < :now)").
-		Bind(":none", dynamo.N(0)).Add("#"+misses+" :none").
-		Bind(":now", dynamo.Millis(time.Now())).Set("#" + begunAt + " = if_not_exists(#" + begunAt + ", :now)")
-
-	out, err := r.cfg.DynamoDB.UpdateItem(ctx, begin.Input())
-	if now, missed := dynamo.FailedCondition(err); missed {
-		return fmt.Errorf("%w, and after %s", errMissed, time.UnixMilli(dynamo.Number(now, missedUntil)).UTC().Format(time.RFC3339))
-	}
-
+	orders, rows, err := r.begin(ctx)
 	if err != nil {
 		return err
 	}
-	item := out.Attributes
-	r.misses = dynamo.Number(item, misses)
 
-	orders, rows := dynamo.Numbers(item, doneOrders), dynamo.Numbers(item, doneLists)
-	r.found.Resumed = len(orders)+len(rows) > 0
-
-	sweep := transitions.Sweep{
-		Segments: parts,
-		AtOnce:   partsAtOnce,
-		Skip:     orders,
-		Done:     func(ctx context.Context, part int) error { return r.note(ctx, doneOrders, part) },
-		Progress: func(n int) { r.count(func(found *Rebuilt) { found.Orders = n }, progress) },
-	}
-	if err := r.cfg.Orders.Scan(ctx, sweep, dynamodb.ScanInput{}, r.order); err != nil {
+	if err := r.orders(ctx, partsAtOnce, orders, progress); err != nil {
 		return err
 	}
 
@@ -189,11 +167,101 @@ func (r *rebuild) run(ctx context.Context, progress func(Rebuilt)) error {
 		return err
 	}
 
-	// This is the last step, so that a rebuild that fails does not declare the lists ready. The next one
-	// begins from the start.
+	return r.ready(ctx)
+}
+
+// begin reads which parts are done. The row is there from now on, so that Missed is not without effect.
+func (r *rebuild) begin(ctx context.Context) (orders, rows map[int]bool, err error) {
+	begin := dynamo.NewUpdate(r.cfg.Table, readyRow.key()).
+		Alias("#"+missedUntil, missedUntil).
+		If("(attribute_not_exists(#"+missedUntil+") OR #"+missedUntil+" < :now)").
+		Bind(":none", dynamo.N(0)).Add("#"+misses+" :none").
+		Bind(":now", dynamo.Millis(time.Now())).Set("#" + begunAt + " = if_not_exists(#" + begunAt + ", :now)")
+
+	out, err := r.cfg.DynamoDB.UpdateItem(ctx, begin.Input())
+	if now, missed := dynamo.FailedCondition(err); missed {
+		return nil, nil, fmt.Errorf("%w, and after %s", errMissed, time.UnixMilli(dynamo.Number(now, missedUntil)).UTC().Format(time.RFC3339))
+	}
+
+	if err != nil {
+		return nil, nil, err
+	}
+	item := out.Attributes
+	r.misses, r.isReady = dynamo.Number(item, misses), dynamo.Flag(item, readyMark)
+
+	orders, rows = dynamo.Numbers(item, doneOrders), dynamo.Numbers(item, doneLists)
+	r.found.Resumed = len(orders)+len(rows) > 0
+
+	return orders, rows, nil
+}
+
+// orders compares the parts of the orders' table with the lists, but for those to skip.
+func (r *rebuild) orders(ctx context.Context, atOnce int, skip map[int]bool, progress func(Rebuilt)) error {
+	sweep := transitions.Sweep{
+		Segments: parts,
+		AtOnce:   atOnce,
+		Skip:     skip,
+		Done:     func(ctx context.Context, part int) error { return r.note(ctx, doneOrders, part) },
+		Progress: func(n int) { r.count(func(found *Rebuilt) { found.Orders = n }, progress) },
+	}
+
+	return r.cfg.Orders.Scan(ctx, sweep, dynamodb.ScanInput{}, r.order)
+}
+
+// ready is the last step, so that a rebuild that fails does not declare the lists ready. The next one begins from the
+// start.
+func (r *rebuild) ready(ctx context.Context) error {
 	return r.mark(ctx, func(u *dynamo.Update) {
 		u.SetValue(readyMark, dynamo.Bool(true)).RemoveAttribute(doneOrders).RemoveAttribute(doneLists)
 	})
+}
+
+// Parts is how many parts [Lists.RebuildPart] has.
+const Parts = 2*parts + 1
+
+// ErrIncomplete says that the lists cannot be declared ready, because not all parts are done.
+var ErrIncomplete = errors.New("not all parts of the lists are rebuilt since changes were missed")
+
+// RebuildPart does one of the parts of [Lists.Rebuild], 0 to Parts-1. Called for each of them in order, it does the same as
+// Rebuild; the last part declares the lists ready. A part that is done is not done again.
+func (l *Lists) RebuildPart(ctx context.Context, part int) (Rebuilt, error) {
+	r := &rebuild{Lists: l}
+
+	err := r.part(ctx, part)
+	if err != nil {
+		err = fmt.Errorf("rebuild part %d of the lists of orders: %w", part, err)
+	}
+
+	return r.found, err
+}
+
+func (r *rebuild) part(ctx context.Context, part int) error {
+	orders, rows, err := r.begin(ctx)
+
+	switch {
+	case err != nil:
+		return err
+	case part < parts:
+		skip := map[int]bool{}
+		for other := range parts {
+			skip[other] = other != part || orders[part]
+		}
+
+		return r.orders(ctx, 1, skip, nil)
+	case part < 2*parts:
+		if rows[part-parts] {
+			return nil
+		}
+
+		return r.listed(ctx, part-parts, nil)
+	case len(orders) == parts && len(rows) == parts:
+		return r.ready(ctx)
+	case r.isReady:
+		// Another rebuild has come to its end meanwhile, or this part is repeated.
+		return nil
+	}
+
+	return ErrIncomplete
 }
 
 // mark changes readyRow, unless Missed was called since the begin: then what was read is outdated.

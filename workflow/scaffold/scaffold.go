@@ -90,7 +90,7 @@ func New(o Options) ([]string, error) {
 
 	// Checked late, so that mistakes in the name, the parts and the directory are reported first.
 	if o.Module == "" {
-		return nil, fmt.Errorf("%w: module: the sources of Ratchet are neither above this directory nor where this program was built: name their directory", ErrInvalid)
+		return nil, fmt.Errorf("%w: module: the sources of Ratchet are neither above this directory nor where this program was built: name their directory (--module)", ErrInvalid)
 	}
 
 	mod, err := readModule(o.Module)

@@ -46,35 +46,42 @@ func FlagError(err error) error {
 		return err
 	}
 
+	return ValueError(invalid.GetFlag(), invalid.GetValue(), err)
+}
+
+// ValueError says which rule of its flag a value breaks.
+func ValueError(f *pflag.Flag, value string, err error) error {
 	var rule flagRuleError
 	if errors.As(err, &rule) {
-		return fmt.Errorf("%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), rule)
+		return fmt.Errorf("%s %q: %w", f.Name, value, rule)
 	}
 
 	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s %q: out of range", invalid.GetFlag().Name, invalid.GetValue())
+		return fmt.Errorf("%s %q: out of range", f.Name, value)
 	}
 
 	// Sizes are of no interest: int32 and int64 are whole numbers.
-	kind, known := ValueKinds[strings.TrimSuffix(strings.TrimSuffix(invalid.GetFlag().Value.Type(), "64"), "32")]
+	kind, known := ValueKinds[strings.TrimSuffix(strings.TrimSuffix(f.Value.Type(), "64"), "32")]
 	if !known {
-		return err
+		return fmt.Errorf("%s %q: %w", f.Name, value, err)
 	}
 
-	return fmt.Errorf("%s %q: must be %s", invalid.GetFlag().Name, invalid.GetValue(), kind)
+	return fmt.Errorf("%s %q: must be %s", f.Name, value, kind)
 }
 
-// Given fails if one of the flags is set to the empty string. A script's variable without a value
+// Given fails if flags are set to the empty string, and names them all. A script's variable without a value
 // must not turn a named request into a request without a name.
 func Given(flags *pflag.FlagSet, names ...string) error {
+	var empty []error
+
 	for _, name := range names {
 		// A flag that was not given is empty by default, which is no mistake.
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
-			return exit.UsageError("%s: must not be empty", name)
+			empty = append(empty, fmt.Errorf("%s: must not be empty", name))
 		}
 	}
 
-	return nil
+	return exit.Wrong(empty...)
 }
 
 // FromNow returns the time after d, or the zero time if d is 0.

@@ -11,7 +11,6 @@ import (
 func Commands(s *settings.Settings) []*cobra.Command {
 	return []*cobra.Command{
 		workflowCommand(s),
-		s.Takes(checkCommand(s), settings.OutputFlags, settings.SettingsFlags, settings.OrdersFlags),
 		s.Takes(planCommand(s), settings.OutputFlags),
 		s.Takes(replayCommand(s), settings.OutputFlags, settings.TargetFlags),
 		s.Takes(listenCommand(s), settings.TargetFlags, settings.OrdersFlags),

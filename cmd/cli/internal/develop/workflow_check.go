@@ -25,7 +25,7 @@ name, or the one that Ratchet deploys; a file named - is standard input.
 
 Exit status: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be read.`
 
-// checkCommand is `ratchet workflow check`, and `ratchet check` at the root.
+// checkCommand is `ratchet workflow check`.
 func checkCommand(s *settings.Settings) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check [FILE]",

@@ -36,7 +36,6 @@ become; states that are not listed keep their names:
     - from: 1
       to: 2
       states: {ON_HOLD: HELD}
-
 The command may be stopped and repeated; it goes on with what is left. If some orders have
 no mapping nothing is written, unless --partial leaves them out.
 

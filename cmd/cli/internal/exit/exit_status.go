@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"ratchet/activities"
 	"ratchet/api"
@@ -86,6 +87,25 @@ func (e *Error) Unwrap() error { return e.err }
 // UsageError returns an error with the exit status for bad arguments or bad input.
 func UsageError(format string, args ...any) error {
 	return With(Usage, fmt.Errorf(format, args...))
+}
+
+// Wrong returns one error about all that is wrong with the flags of a call, or nil.
+func Wrong(all ...error) error {
+	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
+
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return With(Usage, all[0])
+	}
+
+	var text strings.Builder
+	for _, err := range all {
+		text.WriteString("\n  " + err.Error())
+	}
+
+	return UsageError("%d flags or arguments are wrong:%s", len(all), text.String())
 }
 
 // hintedError is an Error with the hint of an error code.

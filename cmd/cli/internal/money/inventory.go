@@ -24,7 +24,7 @@ with --for expires. Then it cannot be committed, and workers (or
 Exit status 3: out of stock, or the reservation is closed or expired.`
 
 func inventoryCommand(s *settings.Settings) *cobra.Command {
-	c := settings.Group("inventory", "Show, reserve, commit and release stock", inventoryGet(s), inventorySet(s), inventoryShow(s),
+	c := settings.Group("inventory", "Show, reserve, commit and release stock", inventoryGet(s), inventorySet(s), inventoryReservation(s),
 		inventoryReserve(s), inventoryAddItems(s), inventoryEnd(s, "commit", "Sell the pieces of an order's reservation", (*inventory.Stock).Commit),
 		inventoryEnd(s, "release", "Make the pieces of an order's reservation available again", (*inventory.Stock).Release), inventoryExpire(s))
 	c.Long = inventoryHelp

@@ -2,6 +2,9 @@ package money
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,16 +29,24 @@ func paymentsAuthorize(s *settings.Settings) *cobra.Command {
 	c.Flags().StringVar(&n.Currency, "currency", "EUR", "ISO 4217 code")
 	expires := c.Flags().String("expires-at", "", "when the amount that was not captured is released (RFC 3339); default: never")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		if err := views.NeedAmount(c); err != nil {
-			return err
-		}
-
 		n.ID = args[0]
+		wrong := []error{views.NeedAmount(c)}
+		for name, rule := range map[string]string{"order": "the id of the order that is paid", "payer": "the account that pays", "payee": "the account that receives"} {
+			if c.Flags().Lookup(name).Value.String() == "" {
+				wrong = append(wrong, fmt.Errorf("%s: must be %s", name, rule))
+			}
+		}
 		// An expiry must be fixed: a repeat compares the whole payment.
 		if *expires != "" {
 			if n.ExpiresAt, err = time.Parse(time.RFC3339, *expires); err != nil {
-				return exit.UsageError("expires-at %q: must be a time like 2026-12-24T18:00:00Z", *expires)
+				wrong = append(wrong, fmt.Errorf("expires-at %q: must be a time like 2026-12-24T18:00:00Z", *expires))
 			}
+		}
+
+		slices.SortFunc(wrong[1:], func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+
+		if err := exit.Wrong(wrong...); err != nil {
+			return err
 		}
 
 		if err := n.Validate(); err != nil {

@@ -24,7 +24,7 @@ attempt. The content of the order (lines, addresses, notes) is not shown. They a
 
 func deadLettersCommand(s *settings.Settings) *cobra.Command {
 	c := settings.Group("deadletters", "List changes that a handler gave up on, redrive and discard them",
-		deadLettersList(s), deadLettersShow(s), deadLettersRedrive(s), deadLettersDiscard(s))
+		deadLettersList(s), deadLettersGet(s), deadLettersRedrive(s), deadLettersDiscard(s))
 	c.Long = deadLettersHelp
 
 	return c

@@ -11,12 +11,13 @@ import (
 func deadLettersDiscard(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "discard [HANDLER LETTER]", Short: "Delete dead letters without handling them", Args: cobra.MaximumNArgs(2),
-		Long: `Deletes a dead letter, or with --all those that the flags select, including letters that
+		Long: `Deletes a dead letter, or those that --order or --all select, including letters that
 cannot be read. The handler never acts on the change then. A letter that waits to be redriven
 is not redriven any more.
 
 Exit status: 0 deleted, 4 no such letter.`,
-		Example: "  ratchet deadletters discard notify LETTER\n" +
+		Example: "  ratchet deadletters discard --order o-1\n" +
+			"  ratchet deadletters discard notify LETTER\n" +
 			"  ratchet deadletters discard --all --handler notify --error 410 --dry-run",
 	}
 	selection := deadLetterSelectionFlags(c)

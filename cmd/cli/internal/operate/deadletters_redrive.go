@@ -17,7 +17,7 @@ import (
 func deadLettersRedrive(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "redrive [HANDLER LETTER]", Short: "Let the workers handle dead letters once more", Args: cobra.MaximumNArgs(2),
-		Long: `Puts a dead letter, or with --all those that the flags select, into the retry queue of its
+		Long: `Puts a dead letter, or those that --order or --all select, into the retry queue of its
 handler. The workers handle it there, with the handler's retries, after its order's earlier
 dead letters; they begin within about ten seconds. If the handler succeeds, the dead letter is
 deleted. If it gives up again, or the change needs no handling any more, the dead letter stays,
@@ -25,7 +25,8 @@ with the new error.
 
 Exit status: 0 queued (with --wait: handled), 3 a letter is queued already, or with --wait
 the handler has given up again or the time is over, 4 no such letter.`,
-		Example: "  ratchet deadletters redrive notify LETTER --wait 1m\n" +
+		Example: "  ratchet deadletters redrive --order o-1\n" +
+			"  ratchet deadletters redrive notify LETTER --wait 1m\n" +
 			"  ratchet deadletters redrive --all --handler notify --since 2h --error 503 --dry-run",
 	}
 	selection := deadLetterSelectionFlags(c)
@@ -35,8 +36,8 @@ the handler has given up again or the time is over, 4 no such letter.`,
 			return err
 		}
 
-		if *wait < 0 || (*wait > 0 && *selection.all) {
-			return exit.UsageError("wait %s: 0 or more, and not with --all", *wait)
+		if *wait < 0 || (*wait > 0 && selection.many()) {
+			return exit.UsageError("wait %s: 0 or more, and only with HANDLER LETTER", *wait)
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {

@@ -1,8 +1,11 @@
 package operate
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,13 +25,15 @@ import (
 type deadLetterSelection struct {
 	all                   *bool
 	handler, since, error *string
+	order                 *string
 	dryRun                *bool
 }
 
 func deadLetterSelectionFlags(c *cobra.Command) deadLetterSelection {
 	return deadLetterSelection{
 		all:     c.Flags().Bool("all", false, "all dead letters that the other flags select"),
-		handler: c.Flags().String("handler", "", "with --all: only those of this handler"),
+		order:   c.Flags().String("order", "", "all dead letters about this order"),
+		handler: c.Flags().String("handler", "", "with --all or --order: only those of this handler"),
 		since:   c.Flags().String("since", "", "with --all: only those that failed since a time, or since a duration ago"),
 		error:   c.Flags().String("error", "", "with --all: only those with this text in their error"),
 		dryRun:  c.Flags().Bool("dry-run", false, "only show the dead letters"),
@@ -37,22 +42,59 @@ func deadLetterSelectionFlags(c *cobra.Command) deadLetterSelection {
 
 // check reports arguments that do not fit together.
 func (f deadLetterSelection) check(c *cobra.Command, args []string) error {
-	if err := arguments.Given(c.Flags(), "handler", "since", "error"); err != nil {
+	if err := arguments.Given(c.Flags(), "handler", "since", "error", "order"); err != nil {
 		return err
 	}
 
 	// Selecting flags without --all are a mistake; they must not be ignored.
-	switch filtered := *f.handler+*f.since+*f.error != ""; {
-	case *f.all && len(args) > 0:
-		return exit.UsageError("all: not with HANDLER LETTER")
-	case !*f.all && filtered:
-		return exit.UsageError("handler, since and error: only with --all")
-	case !*f.all && len(args) != 2:
-		return exit.UsageError("name HANDLER LETTER, or use --all")
+	switch {
+	case *f.all && *f.order != "":
+		return exit.UsageError("all: not with --order")
+	case f.many() && len(args) > 0:
+		return exit.UsageError("all and order: not with HANDLER LETTER")
+	case !*f.all && *f.since+*f.error != "":
+		return exit.UsageError("since and error: only with --all")
+	case !f.many() && *f.handler != "":
+		return exit.UsageError("handler: only with --all or --order")
+	case !f.many() && len(args) != 2:
+		return exit.UsageError("name HANDLER LETTER, or use --order or --all")
 	}
 
 	return nil
 }
+
+// many tells whether the flags select dead letters.
+func (f deadLetterSelection) many() bool { return *f.all || *f.order != "" }
+
+// of returns the selected dead letters of a handler.
+func (f deadLetterSelection) of(ctx context.Context, b *server.Backend, handler string, since time.Time) iter.Seq2[deadletters.Letter, error] {
+	if *f.order == "" {
+		return b.DeadLetters().All(ctx, handler, deadletters.Filter{Since: since, Error: *f.error})
+	}
+
+	return func(yield func(deadletters.Letter, error) bool) {
+		for after := ""; ; {
+			page, next, err := listDeadLetters(ctx, b.Orders.Mapping(), b.DeadLetters(), handler, *f.order, after, pageOfLetters)
+			if err != nil {
+				yield(deadletters.Letter{}, err)
+				return
+			}
+
+			for _, l := range page {
+				if !yield(l, nil) {
+					return
+				}
+			}
+
+			if after = next; after == "" {
+				return
+			}
+		}
+	}
+}
+
+// pageOfLetters is how many dead letters of an order are read at once.
+const pageOfLetters = 100
 
 // each calls act for every dead letter that is selected, and prints the result. If act refuses a
 // dead letter, the error has the exit status exit.Refused.
@@ -77,7 +119,7 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *ser
 		return done, nil
 	}
 
-	if !*f.all {
+	if !f.many() {
 		h, err := handlerNamed(b, args[0])
 		if err != nil {
 			return err
@@ -112,7 +154,7 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *ser
 	var refused error
 	read := 0
 	for _, h := range handlers {
-		for l, err := range letters.All(c.Context(), h.Name, deadletters.Filter{Since: since, Error: *f.error}) {
+		for l, err := range f.of(c.Context(), b, h.Name, since) {
 			if err != nil {
 				return err
 			}

@@ -74,7 +74,7 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 		t.Errorf("another handler's list: exit status %d\n%s", code, out)
 	}
 
-	if out, code := commandtest.Ask(t, deadLettersCommand(s), "show", l.Handler, l.ID); code != exit.OK || !strings.Contains(out, "for good") {
+	if out, code := commandtest.Ask(t, deadLettersCommand(s), "get", l.Handler, l.ID); code != exit.OK || !strings.Contains(out, "for good") {
 		t.Errorf("show: exit status %d\n%s", code, out)
 	}
 
@@ -90,7 +90,7 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 		s.JSON = true
 		defer func() { s.JSON = false }()
 
-		out, code := commandtest.Ask(t, deadLettersCommand(s), "show", l.Handler, l.ID)
+		out, code := commandtest.Ask(t, deadLettersCommand(s), "get", l.Handler, l.ID)
 		shown := views.PrintedDeadLetter{}
 
 		if code == exit.NotFound {

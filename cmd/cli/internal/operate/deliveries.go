@@ -19,8 +19,8 @@ import (
 )
 
 func deliveriesCommand(s *settings.Settings) *cobra.Command {
-	c := settings.Group("deliveries", "What became of notifications", deliveriesList(s), deliveriesShow(s), deliveriesRedeliver(s))
-	c.Example = "  ratchet deliveries list --endpoint shop --status MISSED\n  ratchet deliveries redeliver --endpoint shop --since 24h"
+	c := settings.Group("deliveries", "What became of notifications", deliveriesList(s), deliveriesShow(s), deliveriesResend(s))
+	c.Example = "  ratchet deliveries list --endpoint shop --status MISSED\n  ratchet deliveries resend --endpoint shop --since 24h"
 
 	return c
 }
@@ -138,8 +138,8 @@ func toPrintedDelivery(d notify.Delivery) printedDelivery { return printedDelive
 
 func deliveriesShow(s *settings.Settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ORDER/INCARNATION/TRANSITION/ENDPOINT", Short: "Print a delivery as JSON", Args: cobra.ExactArgs(1),
-		Example: "  ratchet deliveries show o-1/06h1hnv0clhti/3/shop",
+		Use: "get ORDER/INCARNATION/TRANSITION/ENDPOINT", SuggestFor: []string{"show"}, Short: "Print a delivery as JSON", Args: cobra.ExactArgs(1),
+		Example: "  ratchet deliveries get o-1/06h1hnv0clhti/3/shop",
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.With(c.Context(), func(b *server.Backend) error {
 				d, err := b.Deliveries.Get(c.Context(), args[0])
@@ -153,12 +153,12 @@ func deliveriesShow(s *settings.Settings) *cobra.Command {
 	}
 }
 
-func deliveriesRedeliver(s *settings.Settings) *cobra.Command {
+func deliveriesResend(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "redeliver [ORDER/INCARNATION/TRANSITION/ENDPOINT...]", Short: "Send again: single deliveries, or what an endpoint missed",
+		Use: "resend [ORDER/INCARNATION/TRANSITION/ENDPOINT...]", SuggestFor: []string{"redeliver"}, Short: "Send again: single deliveries, or what an endpoint missed",
 		Long: "Makes deliveries that have ended due again, under the same key and with a new schedule. A worker sends\n" +
 			"them. With --endpoint and --since it takes what the endpoint MISSED. Prints how many.",
-		Example: "  ratchet deliveries redeliver o-1/06h1hnv0clhti/3/shop\n  ratchet deliveries redeliver --endpoint shop --since 24h",
+		Example: "  ratchet deliveries resend o-1/06h1hnv0clhti/3/shop\n  ratchet deliveries resend --endpoint shop --since 24h",
 	}
 	endpoint := c.Flags().String("endpoint", "", "send what this endpoint missed")
 	since := c.Flags().String("since", "", "with --endpoint: of transitions since then, like 24h or 2026-01-31T12:00:00Z")
@@ -166,7 +166,7 @@ func deliveriesRedeliver(s *settings.Settings) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		// Both ways at once would leave open which deliveries the time applies to.
 		if (len(args) == 0) == (*endpoint == "") || (*endpoint == "") != (*since == "") {
-			return exit.UsageError("redeliver needs deliveries, or --endpoint and --since")
+			return exit.UsageError("resend needs deliveries, or --endpoint and --since")
 		}
 
 		from, err := arguments.PointInTime("since", *since)

@@ -17,7 +17,7 @@ import (
 func endpointsCommand(s *settings.Settings) *cobra.Command {
 	all := s.PrintsJSON(endpointsCreate(s), endpointsChange(s), endpointsList(s), endpointsShow(s), endpointsRotateSecret(s), endpointsTest(s))
 
-	all = append(all, endpointsEnable(s), endpointsDisable(s), endpointsRemove(s))
+	all = append(all, endpointsEnable(s), endpointsDisable(s), endpointsDelete(s))
 	for _, c := range all {
 		s.Takes(c, settings.TargetFlags, settings.OrdersFlags, settings.NotificationFlags)
 	}

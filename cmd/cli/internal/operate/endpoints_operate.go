@@ -58,8 +58,8 @@ func endpointsShow(s *settings.Settings) *cobra.Command {
 func endpointsEnable(s *settings.Settings) *cobra.Command {
 	return endpointCommand(s, &cobra.Command{
 		Use: "enable ID", Short: "Let an endpoint get notifications again",
-		Long:    "What the endpoint missed is not sent by this: see `ratchet deliveries redeliver --since`.",
-		Example: "  ratchet endpoints enable shop && ratchet deliveries redeliver --endpoint shop --since 24h",
+		Long:    "What the endpoint missed is not sent by this: see `ratchet deliveries resend --since`.",
+		Example: "  ratchet endpoints enable shop && ratchet deliveries resend --endpoint shop --since 24h",
 	}, func(ctx context.Context, b *server.Backend, id string) (notify.Endpoint, error) {
 		return b.Endpoints.Enable(ctx, id)
 	})
@@ -78,11 +78,11 @@ func endpointsDisable(s *settings.Settings) *cobra.Command {
 	})
 }
 
-func endpointsRemove(s *settings.Settings) *cobra.Command {
+func endpointsDelete(s *settings.Settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove ID", Short: "Remove an endpoint", Args: cobra.ExactArgs(1),
+		Use: "delete ID", SuggestFor: []string{"remove"}, Short: "Remove an endpoint", Args: cobra.ExactArgs(1),
 		Long:    "What is under way to the endpoint is not sent. Its records stay for 30 days.",
-		Example: "  ratchet endpoints remove shop",
+		Example: "  ratchet endpoints delete shop",
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.With(c.Context(), func(b *server.Backend) error { return b.Endpoints.Remove(c.Context(), args[0]) })
 		},

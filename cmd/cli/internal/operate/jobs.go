@@ -20,7 +20,7 @@ import (
 )
 
 const jobsHelp = `Jobs do one act to many things: they redrive executions, redrive or discard dead letters, resend
-deliveries, or erase orders. A worker runs them (part jobs): it selects the things, and acts on one
+deliveries, erase or migrate orders, deliver changes again, or rebuild lists. A worker runs them (part jobs): it selects the things, and acts on one
 after the other, in the order of each order. A job that is interrupted goes on where it was, also in
 another worker, and does nothing twice.
 
@@ -44,6 +44,9 @@ const jobsStartHelp = `Stores a job, which a worker takes within some seconds, a
   dead-letters-discard  the same, discarded for good
   deliveries-resend     what --endpoint has missed: all, or since --since
   orders-erase          persons of orders that ended before --ended-before
+  streams-replay        changes of orders, to --handler or all handlers, since --since (of their journals)
+  streams-refill        the same, but only what a handler has not got: after a gap of the stream
+  lists-rebuild         the lists of orders, part by part
 
 With ids instead, it acts on those: ids of orders, dead letters (with --handler) or deliveries, at most 1,000.
 
@@ -63,13 +66,14 @@ func jobsStart(s *settings.Settings) *cobra.Command {
 	var n jobs.New
 
 	f := c.Flags()
-	f.StringVar(&n.Filter.Handler, "handler", "", "the handler whose dead letters they are")
+	f.StringVar(&n.Filter.Handler, "handler", "", "the handler whose dead letters they are, or that gets changes again")
 	f.StringVar(&n.Filter.Endpoint, "endpoint", "", "the endpoint that has missed the deliveries")
 	f.StringVar(&n.Filter.Error, "error", "", "an error name of executions, or a text in the error of dead letters")
+	f.BoolVar(&n.Again, "again", false, "streams-replay: also repeat effects that have happened")
 	f.BoolVar(&n.DryRun, "dry-run", false, "only count what it would act on")
 	f.IntVar(&n.Rate, "rate", 10, "acts per second, 1 to 1000")
 	f.StringVar(&n.Reason, "reason", "", "why, in up to 160 bytes; required")
-	since := f.String("since", "", "only what has failed or was missed at or after this time, or this long ago (like 2h)")
+	since := f.String("since", "", "only what has failed, was missed or has changed at or after this time, or this long ago (like 2h)")
 	until := f.String("until", "", "only what has failed before this time, in the same forms")
 	endedBefore := f.String("ended-before", "", "only orders that ended before this time, or this long ago (like 400d)")
 	tenant := f.String("tenant", string(auth.DefaultTenant), "the tenant whose orders they are")

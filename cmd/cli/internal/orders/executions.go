@@ -8,5 +8,5 @@ import (
 
 func executionsCommand(s *settings.Settings) *cobra.Command {
 	return settings.Group("executions", "Start, show and repair the orders' executions",
-		executionsStart(s), executionsList(s), executionsDescribe(s), executionsRedrive(s), executionsRepair(s))
+		executionsStart(s), executionsList(s), executionsGet(s), executionsRedrive(s), executionsRepair(s))
 }

@@ -26,7 +26,6 @@ its journal, deliveries, dead letters, refusals, reports of the carrier and list
 lines, amounts and payments stay. Nothing brings the person back.
 
 With --customer the orders are those of a customer of one tenant. This scans the table of orders.
-
 With --ended-before they are those of one tenant that have ended before a time, or before a duration
 ago: run it every day, for each tenant, to keep no person for longer than that. The end is when the
 order came into a state that no event leaves, of the definition that workers run. The orders come from

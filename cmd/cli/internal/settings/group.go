@@ -43,7 +43,18 @@ func NoSubcommand(c *cobra.Command, args []string) error {
 	c.SuggestionsMinimumDistance = 2
 
 	err := fmt.Errorf("unknown command %q for %q", args[0], c.CommandPath())
-	if similar := c.SuggestionsFor(args[0]); len(similar) > 0 {
+
+	similar := c.SuggestionsFor(args[0])
+	for _, sub := range c.Commands() {
+		// A verb alone, such as `ratchet redrive`, means the commands of the things that have it.
+		for _, below := range sub.Commands() {
+			if !c.HasParent() && below.Name() == args[0] {
+				similar = append(similar, sub.Name()+" "+below.Name())
+			}
+		}
+	}
+
+	if len(similar) > 0 {
 		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(similar, " or "))
 	}
 

@@ -51,6 +51,8 @@ type Settings struct {
 	noted bool
 	// parts are the program's own parts.
 	parts server.Parts
+	// Wrong is what is wrong with the values of the command's flags, see BePatient.
+	Wrong []error
 	// Act is the row of the command in the audit table, nil if it only reads.
 	Act *audit.Entry
 }

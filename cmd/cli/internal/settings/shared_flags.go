@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -214,14 +213,15 @@ func (s *Settings) CheckUsed(c *cobra.Command) error {
 		return nil // it prints its help
 	}
 
+	wrong := s.Wrong
 	for _, g := range FlagGroups {
 		// The parser has accepted the flag, because a subcommand takes it.
 		if name := FirstChanged(c.Flags(), g); name != "" && !slices.Contains(s.Used[c], g) {
-			return exit.With(exit.Usage, notUsed(c, name))
+			wrong = append(wrong, notUsed(c, name))
 		}
 	}
 
-	return nil
+	return exit.Wrong(wrong...)
 }
 
 // notUsed is the error of a flag that a command does not take although others do.
@@ -273,69 +273,4 @@ func (s *Settings) WrongFlag(c *cobra.Command, err error) error {
 	}
 
 	return notUsed(c, unknown.GetSpecifiedName())
-}
-
-// WriteUsage prints the usage of a command: its call, examples, subcommands, its own flags, and the
-// flags that it shares with other commands.
-func WriteUsage(c *cobra.Command) error {
-	var text strings.Builder
-
-	text.WriteString("Usage:")
-
-	if _, holds := c.Annotations[groupAnnotation]; c.Runnable() && !holds {
-		text.WriteString("\n  " + c.UseLine())
-	}
-
-	if c.HasAvailableSubCommands() {
-		text.WriteString("\n  " + c.CommandPath() + " [command]")
-	}
-
-	if c.HasExample() {
-		text.WriteString("\n\nExamples:\n" + c.Example)
-	}
-
-	if c.HasAvailableSubCommands() {
-		text.WriteString("\n\nAvailable Commands:")
-
-		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(&text, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
-			}
-		}
-	}
-
-	writeFlagUsages(&text, "Flags", FlagsIn(c, ""))
-
-	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
-	for _, g := range FlagGroups {
-		shared.AddFlagSet(FlagsIn(c, g.Name))
-	}
-	// The order of the groups says more than the alphabet.
-	shared.SortFlags = false
-
-	writeFlagUsages(&text, SharedTitle(c), shared)
-
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&text, "\n\nUse \"%s [command] --help\" for more information about a command.", c.CommandPath())
-	}
-
-	_, err := fmt.Fprintln(c.OutOrStderr(), text.String())
-
-	return err
-}
-
-// SharedTitle is the title of the shared flags in the usage of a command.
-func SharedTitle(c *cobra.Command) string {
-	if c.HasAvailableSubCommands() {
-		return "Flags of the commands that use them"
-	}
-
-	return "Flags that it shares with other commands"
-}
-
-func writeFlagUsages(text *strings.Builder, title string, flags *pflag.FlagSet) {
-	if flags.HasAvailableFlags() {
-		// pflag ends its text with blanks.
-		text.WriteString("\n\n" + title + ":\n" + strings.TrimRight(flags.FlagUsages(), " \n"))
-	}
 }

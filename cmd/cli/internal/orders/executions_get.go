@@ -16,9 +16,9 @@ import (
 	"ratchet/transitions"
 )
 
-func executionsDescribe(s *settings.Settings) *cobra.Command {
+func executionsGet(s *settings.Settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "describe ORDER", Short: "Show an order's execution and its history", Args: cobra.ExactArgs(1),
+		Use: "get ORDER", SuggestFor: []string{"describe"}, Short: "Show an order's execution and its history", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.With(c.Context(), func(b *server.Backend) error {
 				// The current execution may be a successor, with another name than the order's.

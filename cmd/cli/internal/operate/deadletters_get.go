@@ -8,9 +8,9 @@ import (
 	"ratchet/server"
 )
 
-func deadLettersShow(s *settings.Settings) *cobra.Command {
+func deadLettersGet(s *settings.Settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "show HANDLER LETTER", Short: "Show a dead letter", Args: cobra.ExactArgs(2),
+		Use: "get HANDLER LETTER", SuggestFor: []string{"show"}, Short: "Show a dead letter", Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.With(c.Context(), func(b *server.Backend) error {
 				h, err := handlerNamed(b, args[0])

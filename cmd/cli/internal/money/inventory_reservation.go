@@ -13,9 +13,9 @@ import (
 	"ratchet/server"
 )
 
-func inventoryShow(s *settings.Settings) *cobra.Command {
+func inventoryReservation(s *settings.Settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ORDER", Short: "Show an order's reservation", Args: cobra.ExactArgs(1),
+		Use: "get-reservation ORDER", SuggestFor: []string{"show"}, Short: "Show an order's reservation", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.With(c.Context(), func(b *server.Backend) error {
 				name, err := views.ReservationOf(c.Context(), b, args[0])

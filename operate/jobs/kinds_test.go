@@ -1,0 +1,352 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/notify"
+	"ratchet/notify/destination"
+	"ratchet/notify/webhooks"
+	"ratchet/operate/jobs"
+	"ratchet/streams"
+	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/poller"
+	"ratchet/streams/replay"
+	"ratchet/streams/retryqueue"
+	"ratchet/tests/shop"
+	"ratchet/transitions"
+	"ratchet/transitions/lists"
+	"ratchet/workflow"
+)
+
+// many is how many subjects a job of the table has.
+const many = 12
+
+// orderIDs are the orders of the table.
+func orderIDs() (ids []transitions.OrderID) {
+	for i := range many {
+		ids = append(ids, transitions.OrderID(fmt.Sprintf("o-%02d", i)))
+	}
+
+	return ids
+}
+
+func (o *office) place() {
+	o.t.Helper()
+
+	for _, id := range orderIDs() {
+		shop.Place(o.t, o.orders, shop.Mugs(id, 1))
+	}
+}
+
+func (o *office) queue() retryqueue.Queue {
+	return retryqueue.Queue{DynamoDB: o.db, TableName: shop.OrdersTable, DeadLetterTable: "letters", LeaseTable: "leases"}
+}
+
+// fail lets the handler give up on every change of the stream once.
+func (o *office) fail() {
+	o.t.Helper()
+
+	done := make(chan struct{}, 1000)
+	p, err := poller.New(poller.Config{
+		Streams: dynamodbstreams.NewFromConfig(o.cfg), DynamoDB: o.db, TableName: shop.OrdersTable, LeaseTable: "leases", DeadLetterTable: "letters",
+		Owner: "test", Log: embeddedtest.Quiet(),
+		Handlers: []streams.Handler{{Name: "notify", Handle: func(context.Context, streams.Record) error {
+			done <- struct{}{}
+			return streams.Permanent(errors.New("the far side refuses"))
+		}}},
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(o.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+
+	for range many {
+		<-done
+	}
+	stop()
+
+	if err := <-ended; err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// letters returns how many dead letters there are, and how many of them wait in the queue.
+func (o *office) letters() (all, queued int) {
+	o.t.Helper()
+
+	for l, err := range o.queue().Letters().All(o.t.Context(), "notify", deadletters.Filter{}) {
+		if err != nil {
+			o.t.Fatal(err)
+		}
+
+		if all++; !l.QueuedAt.IsZero() {
+			queued++
+		}
+	}
+
+	return all, queued
+}
+
+// waiting returns how many records wait for the handler, and how many at most for one order.
+func (o *office) waiting() string {
+	o.t.Helper()
+
+	sum, most := 0, 0
+	for _, id := range orderIDs() {
+		item, found, err := o.queue().WaitingOf(o.t.Context(), "notify", o.orders.Mapping().ItemKey(id))
+		if err != nil {
+			o.t.Fatal(err)
+		}
+
+		if found {
+			sum += item.Records
+			most = max(most, item.Records)
+		}
+	}
+
+	return fmt.Sprintf("%d records, at most %d of an order", sum, most)
+}
+
+func (o *office) streamTables() {
+	o.t.Helper()
+	o.kit.Tables(deadletters.TableInput("letters"), leases.TableInput("leases"))
+}
+
+// rebuild gives the newest version of an order to the handler.
+func (o *office) rebuild(repeat bool) func(jobs.Job, transitions.OrderID) (replay.Rebuild, error) {
+	return func(_ jobs.Job, id transitions.OrderID) (replay.Rebuild, error) {
+		return replay.Rebuild{
+			Queue: o.queue(), DynamoDB: o.db, Name: "test", Keys: o.orders.Mapping().ItemKey(id), Repeat: repeat,
+			Handlers: []streams.Handler{{Name: "notify"}},
+			Expand: func(_ context.Context, item map[string]types.AttributeValue) ([]replay.Version, bool, error) {
+				return []replay.Version{{Number: 1, New: item, CreatedAt: time.Now()}}, false, nil
+			},
+		}, nil
+	}
+}
+
+// deliveries makes an endpoint that has missed a delivery of each order.
+func (o *office) deliveries() *notify.Deliveries {
+	o.t.Helper()
+	o.kit.Tables(notify.EndpointTableInput("endpoints"), notify.DeliveryTableInput("deliveries"))
+	opener := destination.Opener{Reach: webhooks.ReachLoopback, Log: embeddedtest.Quiet()}
+
+	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: o.db, Table: "endpoints", CheckDestination: opener.Check})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+
+	all, err := notify.New(notify.Config{DynamoDB: o.db, Table: "deliveries", Endpoints: endpoints, Open: opener.Open, Log: embeddedtest.Quiet()})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+
+	_, err = endpoints.Create(o.t.Context(), "shop", notify.Settings{Destination: "log"}, nil)
+	if err == nil {
+		_, err = endpoints.Disable(o.t.Context(), "shop", "test")
+	}
+
+	for _, id := range orderIDs() {
+		err = errors.Join(err, all.Accept(o.t.Context(), notify.Notification{
+			Key: string(id) + "/0/2/notify", OrderID: id, Incarnation: "0", TransitionID: 2, State: workflow.Shipped, At: time.Now(),
+		}))
+	}
+
+	if _, enabled := endpoints.Enable(o.t.Context(), "shop"); errors.Join(err, enabled) != nil {
+		o.t.Fatal(err, enabled)
+	}
+
+	return all
+}
+
+// each counts the orders by what the function says of them.
+func (o *office) each(orders *transitions.Orders, what func(*transitions.Order) string) string {
+	o.t.Helper()
+
+	found := map[string]int{}
+	for _, id := range orderIDs() {
+		order, exists, err := orders.Get(o.t.Context(), id)
+		if err != nil || !exists {
+			o.t.Fatalf("order %s: %t, %v", id, exists, err)
+		}
+		found[what(order)]++
+	}
+
+	return fmt.Sprint(found)
+}
+
+// TestKindsThatAreKilledFiveTimesDoEachThingOnce: what is left after the kills is as if each act was done once.
+func TestKindsThatAreKilledFiveTimesDoEachThingOnce(t *testing.T) {
+	for kind, row := range map[jobs.Kind]struct {
+		// setup makes the subjects, and returns the work and what shows its effect.
+		setup  func(o *office, n *jobs.New) (jobs.Work, func() string)
+		effect string
+		n      int
+	}{
+		jobs.RedriveDeadLetters: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
+			o.streamTables()
+			o.place()
+			o.fail()
+			n.Filter.Handler = "notify"
+
+			return jobs.DeadLetters{Queue: o.queue()}, func() string {
+				all, queued := o.letters()
+				return fmt.Sprintf("%d letters, %d queued, %s", all, queued, o.waiting())
+			}
+		}, "12 letters, 12 queued, 12 records, at most 1 of an order", many},
+		jobs.DiscardDeadLetters: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
+			o.streamTables()
+			o.place()
+			o.fail()
+			n.Filter.Handler = "notify"
+
+			return jobs.DeadLetters{Queue: o.queue(), Discard: true}, func() string {
+				all, queued := o.letters()
+				return fmt.Sprintf("%d letters, %d queued, %s", all, queued, o.waiting())
+			}
+		}, "0 letters, 0 queued, 0 records, at most 0 of an order", many},
+		jobs.ResendDeliveries: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
+			all := o.deliveries()
+			n.Filter.Endpoint = "shop"
+
+			return jobs.Deliveries{Deliveries: all}, func() string {
+				pending, _, err := all.List(o.t.Context(), "shop", notify.Pending, time.Time{}, "", 100)
+				if err != nil {
+					o.t.Fatal(err)
+				}
+				again := map[int]int{}
+				for _, d := range pending {
+					again[d.Redeliveries]++
+				}
+
+				return fmt.Sprint(again)
+			}
+		}, "map[1:12]", many},
+		jobs.MigrateOrders: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
+			o.place()
+			next := o.kit.Orders(shop.Version(o.t, 9))
+			n.Migration = &jobs.Migration{To: 9}
+
+			ways := func(jobs.Migration) (*workflow.Migrations, error) {
+				return workflow.NewMigrations([]*workflow.Definition{next.Definition(), o.orders.Definition()}, []workflow.Migration{{From: o.orders.Definition().Version(), To: 9}})
+			}
+
+			return jobs.Migrations{Orders: next, Ways: ways}, func() string {
+				return o.each(next, func(order *transitions.Order) string {
+					return fmt.Sprintf("version %d at transition %d", order.DefinitionVersion, order.TransitionID)
+				})
+			}
+		}, "map[version 9 at transition 2:12]", many},
+		jobs.ReplayStream: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
+			o.streamTables()
+			o.place()
+			n.Filter.Handler = "notify"
+
+			return jobs.Stream{Orders: o.orders, Rebuild: o.rebuild(true)}, o.waiting
+		}, "12 records, at most 1 of an order", many},
+		jobs.RefillStream: {func(o *office, _ *jobs.New) (jobs.Work, func() string) {
+			o.streamTables()
+			o.place()
+
+			return jobs.Stream{Orders: o.orders, Rebuild: o.rebuild(false)}, o.waiting
+		}, "12 records, at most 1 of an order", many},
+		jobs.RebuildLists: {func(o *office, _ *jobs.New) (jobs.Work, func() string) {
+			o.kit.Tables(lists.TableInput("lists"))
+			o.place()
+			all := o.kit.Lists(o.orders)
+
+			return jobs.Lists{Lists: all}, func() string {
+				ready, err := all.Ready(o.t.Context())
+				if err != nil {
+					o.t.Fatal(err)
+				}
+
+				page, err := all.Page(o.t.Context(), lists.Query{Limit: 100})
+				if err != nil {
+					o.t.Fatal(err)
+				}
+
+				return fmt.Sprintf("ready %t, %d orders", ready, len(page.Orders))
+			}
+		}, "ready true, 12 orders", lists.Parts},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+
+			o := newOffice(t)
+			n := jobs.New{Kind: kind, Rate: 1000, By: "cli:ann", Reason: "the cause is repaired"}
+			w, effect := row.setup(o, &n)
+
+			j, err := o.store.Create(t.Context(), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			o.kill(j.ID, row.n, func(name string, db *mortal, steps *mortalSteps) *jobs.Runner {
+				return o.runner(name, db, steps, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{kind: w} })
+			})
+
+			if found := effect(); found != row.effect {
+				t.Errorf("%s, want %s", found, row.effect)
+			}
+		})
+	}
+}
+
+// TestALetterThatHasChangedIsNotDiscarded: the handler has failed with it again since a person has selected it, maybe for
+// another cause. A redrive of it was done by then.
+func TestALetterThatHasChangedIsNotDiscarded(t *testing.T) {
+	for kind, row := range map[jobs.Kind]struct {
+		code    string
+		letters int
+	}{
+		jobs.DiscardDeadLetters: {"changed", many},
+		jobs.RedriveDeadLetters: {"done", many},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			o := newOffice(t)
+			o.streamTables()
+			o.place()
+			o.fail()
+
+			again := streams.Handler{Name: "notify", Handle: func(context.Context, streams.Record) error {
+				return streams.Permanent(errors.New("another cause"))
+			}}
+			w := between{jobs.DeadLetters{Queue: o.queue(), Discard: kind == jobs.DiscardDeadLetters}, func(ctx context.Context, id string) {
+				_ = o.queue().Letters().Redrive(ctx, id, again, nil) // it fails
+			}}
+
+			stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{kind: w} }))
+			defer stop()
+
+			j := o.until(o.create(func(n *jobs.New) { n.Kind, n.Filter.Handler = kind, "notify" }).ID, ended)
+			if all, queued := o.letters(); j.Counts[row.code] != many || all != row.letters || queued != 0 {
+				t.Errorf("%d letters, %d queued, the job %+v", all, queued, j)
+			}
+		})
+	}
+}
+
+// between is a work with something that happens between its look at a subject and its act.
+type between struct {
+	jobs.DeadLetters
+
+	happens func(ctx context.Context, id string)
+}
+
+func (w between) Act(ctx context.Context, j jobs.Job, s jobs.Subject) (string, error) {
+	w.happens(ctx, s.ID)
+
+	return w.DeadLetters.Act(ctx, j, s)
+}

@@ -1,0 +1,81 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/streams/replay"
+	"ratchet/transitions"
+)
+
+// Stream is the work of [ReplayStream] and [RefillStream]: the changes of each order are put into the retry queues of
+// handlers, where the workers deliver them.
+type Stream struct {
+	Orders *transitions.Orders
+	// Rebuild returns the rebuild of one order for the job. Its Again is set for a job that repeats effects.
+	Rebuild func(j Job, order transitions.OrderID) (replay.Rebuild, error)
+}
+
+// codeNothing: the order has no change that is to be delivered.
+const codeNothing = "nothing_to_deliver"
+
+// Select implements [Work]. It scans the table of the orders.
+func (w Stream) Select(ctx context.Context, j Job, found func(Subject) error) error {
+	return w.Orders.Scan(ctx, transitions.Sweep{Segments: 1}, dynamodb.ScanInput{}, func(_ context.Context, order *transitions.Order, err error) error {
+		switch {
+		// The newest change of the order is too old, and so are the others.
+		case err == nil && order.UpdatedAt.Before(j.Filter.Since):
+			return nil
+		case err != nil:
+			return found(Subject{ID: string(order.ID), Code: codeUnreadable})
+		}
+
+		return found(Subject{ID: string(order.ID)})
+	})
+}
+
+// Look implements [Work].
+func (w Stream) Look(ctx context.Context, _ Job, id string) (Subject, error) {
+	return lookAtOrder(ctx, w.Orders, id)
+}
+
+// lookAtOrder returns the order as a subject.
+func lookAtOrder(ctx context.Context, orders *transitions.Orders, id string) (Subject, error) {
+	_, exists, err := orders.Get(ctx, transitions.OrderID(id))
+
+	switch {
+	case errors.Is(err, transitions.ErrUnreadable):
+		return Subject{ID: id, Code: codeUnreadable}, nil
+	case err != nil:
+		return Subject{}, err
+	case !exists:
+		return Subject{ID: id, Code: codeGone}, nil
+	}
+
+	return Subject{ID: id}, nil
+}
+
+// Act implements [Work]. A repeat puts the same rows into the queues again, or finds that a mark has them.
+func (w Stream) Act(ctx context.Context, j Job, s Subject) (code string, err error) {
+	r, err := w.Rebuild(j, transitions.OrderID(s.ID))
+	if err != nil {
+		return "", err
+	}
+
+	count, err := r.Run(ctx)
+
+	switch {
+	case err != nil:
+		return "", err
+	case count.Items == 0:
+		return codeGone, nil
+	case count.Failed > 0:
+		return codeUnreadable, nil
+	case count.Queued+count.Refused == 0:
+		return codeNothing, nil
+	}
+
+	return codeDone, nil
+}
