@@ -117,18 +117,18 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@holds"], ["table", "@leases"]]
+        resources = [["table", "@holds"], ["table", "@leases"], ["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
-        resources = [["table", "@inventory-due"], ["table", "@payments-due"]]
+        resources = [["table", "@inventory-due"], ["table", "@orders-due"], ["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@ledger"]]
       },
       {
-        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
       },
       {
@@ -171,7 +171,11 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"]]
+        resources = [["table", "@carrier-reports"], ["table", "@jobs"], ["table", "@order-lists"]]
+      },
+      {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@dead-letters"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -179,7 +183,7 @@ locals {
       },
       {
         actions   = ["dynamodb:Query"]
-        resources = [["table", "@deliveries/index/queue"]]
+        resources = [["table", "@deliveries/index/queue"], ["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:GetItem"]
@@ -263,7 +267,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
-        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"], ["table", "@orders-due"]]
+        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem"]
@@ -310,6 +314,10 @@ locals {
         resources = [["table", "@orders"]]
       },
       {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders-due"]]
+      },
+      {
         actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
         resources = [["table", "@orders/stream/*"]]
       },
@@ -328,6 +336,10 @@ locals {
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:UpdateItem"]
         resources = [["table", "@refusals"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Scan"]
@@ -521,6 +533,10 @@ locals {
         actions   = ["dynamodb:UpdateItem"]
         resources = [["table", "@refusals"]]
       },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@scheduled-requests"]]
+      },
     ]
     viewer = [
       {
@@ -561,7 +577,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:Query"]
-        resources = [["table", "@audit"], ["table", "@order-events"]]
+        resources = [["table", "@audit"], ["table", "@order-events"], ["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"]
