@@ -101,7 +101,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"]]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"], ["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -117,7 +117,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@holds"], ["table", "@leases"], ["table", "@scheduled-requests"]]
+        resources = [["table", "@holds"], ["table", "@leases"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
@@ -183,7 +183,7 @@ locals {
       },
       {
         actions   = ["dynamodb:Query"]
-        resources = [["table", "@deliveries/index/queue"], ["table", "@scheduled-requests"]]
+        resources = [["table", "@deliveries/index/queue"]]
       },
       {
         actions   = ["dynamodb:GetItem"]
@@ -202,12 +202,16 @@ locals {
         resources = [["table", "@orders"]]
       },
       {
+        actions   = ["dynamodb:DeleteItem"]
+        resources = [["table", "@orders-due"], ["table", "@refusals"]]
+      },
+      {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@processes"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem"]
-        resources = [["table", "@refusals"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:Query"]
+        resources = [["table", "@scheduled-requests"]]
       },
     ]
     notifications = [
@@ -303,7 +307,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
-        resources = [["table", "@order-lists"]]
+        resources = [["table", "@order-lists"], ["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
@@ -338,10 +342,6 @@ locals {
         resources = [["table", "@refusals"]]
       },
       {
-        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
-        resources = [["table", "@scheduled-requests"]]
-      },
-      {
         actions   = ["dynamodb:PutItem", "dynamodb:Scan"]
         resources = [["table", "@transfers"]]
       },
@@ -365,7 +365,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
-        resources = [["table", "@once"], ["table", "@orders"]]
+        resources = [["table", "@once"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query"]
@@ -376,12 +376,24 @@ locals {
         resources = [["table", "@order-requests"]]
       },
       {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem"]
+        resources = [["table", "@orders-due"]]
+      },
+      {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@processes"]]
       },
       {
         actions   = ["dynamodb:UpdateItem"]
         resources = [["table", "@refusals"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@scheduled-requests"]]
       },
     ]
     sandbox = [

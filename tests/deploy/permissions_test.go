@@ -222,7 +222,7 @@ func (r *recordedBackend) serveAPI() string {
 		t.Fatal(err)
 	}
 	r.vars["TOKEN"] = string(token)
-	r.vars["LATER"] = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	r.vars["NOW"], r.vars["LATER"] = time.Now().UTC().Format(time.RFC3339), time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	r.vars["ACTION_KEYS"] = "1:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 	b := r.connect("api", func(c *server.Config) {
@@ -338,6 +338,12 @@ func (r *recordedBackend) commands() {
 		t.Fatal(err)
 	}
 	r.vars["LIFE"] = string(placed.Incarnation)
+
+	later, err := r.Scheduled.Place(t.Context(), transitions.Request{OrderID: "o-1", Event: workflow.Cancel, RequestID: "later"}, time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.vars["SCHEDULED"] = string(later.Request.ID)
 	r.vars["REPORT"] = r.file("key,kind,amount,currency,state\n")
 	r.vars["REQUESTS"] = r.file(`{"orderId":"o-replayed","event":"place","items":[{"sku":"mug","quantity":1,"price":100}],"total":{"amount":100,"currency":"EUR"}}`)
 
@@ -509,13 +515,6 @@ func (r *recordedBackend) sweeps() {
 		t.Errorf("%+v, %v", swept, err)
 	}
 
-	r.scheduled("o-overdue", "fly")
-	r.scheduled("o-overdue", workflow.Cancel)
-
-	if swept, err := b.Scheduled.Sweep(ctx, 100); err != nil || swept.Rows == 0 {
-		t.Errorf("%+v, %v", swept, err)
-	}
-
 	if err := b.Reports.Sweep(ctx); err != nil {
 		t.Error(err)
 	}
@@ -526,14 +525,6 @@ func (r *recordedBackend) sweeps() {
 
 	if _, err := b.CountStuck(ctx, true); err != nil {
 		t.Error(err)
-	}
-}
-
-// scheduled places a request that is due.
-func (r *recordedBackend) scheduled(id transitions.OrderID, event workflow.Event) {
-	request := transitions.Request{OrderID: id, Event: event, RequestID: transitions.RequestID("later-" + event)}
-	if _, err := r.Scheduled.Place(r.t.Context(), request, time.Now().Add(-30*time.Second)); err != nil {
-		r.t.Fatal(err)
 	}
 }
 
