@@ -53,7 +53,7 @@ image: ## write bin/ratchet-image-ARCH.tar, a container image as an OCI archive 
 	  --revision "$$(git rev-parse HEAD 2>/dev/null)" --out $(CURDIR)/bin/ratchet-image-$(ARCH).tar
 
 .PHONY: release
-release: ## write dist/: an archive for each of linux and darwin, amd64 and arm64, with licenses, and SHA256SUMS (VERSION=v1.0.0: of that tag)
+release: ## write dist/: an archive for each of linux and darwin, amd64 and arm64, with licenses, its SBOM and image, and SHA256SUMS (VERSION=v1.0.0: of that tag)
 	go run -C deploy/build ./release --module $(CURDIR) --out $(CURDIR)/dist $(if $(VERSION),--version $(VERSION))
 
 .PHONY: image-check
@@ -210,6 +210,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test -short -count=$(REPEATS) -timeout 10h ./once/... ./transitions/lists ./api/auth
 	go run ./internal/tools/mutants -every $(MUTANTS) ./once/txn ./api/auth ./once ./once/idempotency ./once/actions ./once/ledger ./payments ./payments/reconcile ./payments/sandbox ./once/inventory ./queues/events ./operate/erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
 	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(WORKERKILLS) -endpoint-programs 1000
+	go test ./server -count=1 -run TestTablesOfFiveMomentsGoOn -timeout 1h -v -args -restored 200
 	go test ./tests/model -count=1 -run ListsAndMigrations -timeout 1h -v -args -list-programs 1000
 	go test ./server -count=1 -run AMigrationUnderLoad -timeout 1h -v -args -migrated 300
 	go test ./notify -count=1 -run TestAnOutageLosesNothing -timeout 2h -v -args -outage 24h

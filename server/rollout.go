@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
@@ -61,7 +60,7 @@ type rolloutPlan struct {
 	counts  inspect.Counts
 	// versions are the other versions that orders or processes have.
 	versions map[int]bool
-	// missing are the tables, indexes, activities and queues that this program lacks. leftover are the activities of the
+	// missing says what this program lacks: tables or parts of them, activities and queues. leftover are the activities of the
 	// prefix that it does not use.
 	missing, leftover []string
 	// machineDiffers says how the deployed state machine differs, "" if it does not.
@@ -123,11 +122,11 @@ func (p *rolloutPlan) others() string {
 
 func (p *rolloutPlan) lookAtResources(ctx context.Context) error {
 	for _, spec := range p.backend.tables() {
-		missing, err := p.backend.missingOf(ctx, spec)
+		differs, err := p.backend.differencesOf(ctx, spec)
 		if err != nil {
 			return err
 		}
-		p.missing = append(p.missing, missing...)
+		p.missing = append(p.missing, differs...)
 	}
 
 	needed := map[string]bool{}
@@ -152,44 +151,19 @@ func (p *rolloutPlan) lookAtResources(ctx context.Context) error {
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(needed)) {
-		p.missing = append(p.missing, "activity "+name)
+		p.missing = append(p.missing, "activity "+name+" is missing")
 	}
 
 	if queue := p.backend.Config.RequestsQueue; queue != "" && !isURL(queue) {
 		_, err := p.backend.queueURL(ctx, queue)
 		if errors.Is(err, errNoQueue) {
-			p.missing = append(p.missing, "queue "+queue)
+			p.missing = append(p.missing, "queue "+queue+" is missing")
 		} else if err != nil {
 			return err
 		}
 	}
 
 	return nil
-}
-
-// missingOf returns what is missing of a table: itself, or indexes.
-func (b *Backend) missingOf(ctx context.Context, spec tableSpec) (all []string, err error) {
-	name := aws.ToString(spec.input.TableName)
-
-	is, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
-
-	var missing *types.ResourceNotFoundException
-	switch {
-	case errors.As(err, &missing):
-		return []string{"table " + name}, nil
-	case err != nil:
-		return nil, fmt.Errorf("describe table %s: %w", name, err)
-	}
-
-	for _, index := range spec.input.GlobalSecondaryIndexes {
-		if !slices.ContainsFunc(is.Table.GlobalSecondaryIndexes, func(have types.GlobalSecondaryIndexDescription) bool {
-			return aws.ToString(have.IndexName) == aws.ToString(index.IndexName)
-		}) {
-			all = append(all, "index "+aws.ToString(index.IndexName)+" of table "+name)
-		}
-	}
-
-	return all, nil
 }
 
 func (p *rolloutPlan) lookAtMachine(ctx context.Context) error {
@@ -247,9 +221,7 @@ func (p *rolloutPlan) accept() RolloutStep {
 // resources is the step before this program runs, which needs them. What runs does not see them.
 func (p *rolloutPlan) resources() RolloutStep {
 	s := RolloutStep{Step: "resources", Differs: []string{}, Do: "`ratchet init --keep-machine`, or deploy the templates of this program with the state machine's file that is deployed now"}
-	for _, what := range p.missing {
-		s.Differs = append(s.Differs, what+" is missing")
-	}
+	s.Differs = append(s.Differs, p.missing...)
 
 	return s
 }

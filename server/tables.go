@@ -19,6 +19,7 @@ import (
 	"ratchet/once/inventory"
 	"ratchet/once/ledger"
 	"ratchet/operate/audit"
+	"ratchet/operate/doctor"
 	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
 	"ratchet/payments"
@@ -31,6 +32,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/scheduled"
 	"ratchet/transitions/timers"
 )
 
@@ -57,6 +59,8 @@ type Tables struct {
 	Refusals string
 	// OrdersDue holds the rows of orders that time moves.
 	OrdersDue string
+	// Scheduled holds the requests for later. Their due rows are in OrdersDue.
+	Scheduled string
 	// OrderLists holds lists of orders. The table exists only if [Config.OrderLists] is set.
 	OrderLists string
 }
@@ -99,6 +103,7 @@ func tablesFor(cfg Config) Tables {
 		Jobs:       prefix + "jobs",
 		Refusals:   prefix + "refusals",
 		OrdersDue:  prefix + "orders-due",
+		Scheduled:  prefix + "scheduled-requests",
 		OrderLists: prefix + "order-lists",
 	}
 }
@@ -149,6 +154,7 @@ func (t Tables) all() []tableSpec {
 		{input: jobs.TableInput(t.Jobs), expiryAttribute: jobs.ExpiryAttribute},
 		{input: refusals.TableInput(t.Refusals), expiryAttribute: refusals.ExpiryAttribute},
 		{input: timers.TableInput(t.OrdersDue)},
+		{input: scheduled.TableInput(t.Scheduled), expiryAttribute: scheduled.ExpiryAttribute},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
 		specs = append(specs, tableSpec{input: input})
@@ -165,6 +171,27 @@ func (b *Backend) tables() []tableSpec {
 	}
 
 	return all
+}
+
+// differencesOf says in what a table differs from its specification, as the doctor compares it.
+func (b *Backend) differencesOf(ctx context.Context, spec tableSpec) (all []string, err error) {
+	name := aws.ToString(spec.input.TableName)
+
+	is, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+
+	var missing *types.ResourceNotFoundException
+	switch {
+	case errors.As(err, &missing):
+		return []string{"table " + name + " is missing"}, nil
+	case err != nil:
+		return nil, fmt.Errorf("describe table %s: %w", name, err)
+	}
+
+	for _, what := range (doctor.Table{Input: spec.input, TTL: spec.expiryAttribute}).Differences(is.Table) {
+		all = append(all, "table "+name+": "+what)
+	}
+
+	return all, nil
 }
 
 // CreateTables creates the tables that are missing and waits until all are active, up to

@@ -29,15 +29,21 @@ var printedCommands = map[string]struct {
 	run    string
 	status int
 }{
-	"ratchet deadletters list %s":                            {"deadletters list notify", 0},
-	"ratchet deadletters list ":                              {"deadletters list notify", 0},
-	"ratchet deadletters list %s --%s":                       {"deadletters list refund --refund-returns", 0},
-	"ratchet deadletters redrive %s %s":                      {"deadletters redrive notify letter-1", 4},
-	"ratchet deadletters redrive --all --handler %s":         {"deadletters redrive --all --handler notify", 0},
-	"ratchet deadletters discard HANDLER LETTER":             {"deadletters discard notify letter-1", 4},
-	"ratchet deliveries resend ":                             {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
-	"ratchet deliveries resend --endpoint %s --since 720h":   {"deliveries resend --endpoint shop --since 720h", 0},
-	"ratchet endpoints enable %s":                            {"endpoints enable shop", 0},
+	"ratchet deadletters list %s":                          {"deadletters list notify", 0},
+	"ratchet deadletters list ":                            {"deadletters list notify", 0},
+	"ratchet deadletters list %s --%s":                     {"deadletters list refund --refund-returns", 0},
+	"ratchet deadletters redrive %s %s":                    {"deadletters redrive notify letter-1", 4},
+	"ratchet deadletters redrive --all --handler %s":       {"deadletters redrive --all --handler notify", 0},
+	"ratchet deadletters discard HANDLER LETTER":           {"deadletters discard notify letter-1", 4},
+	"ratchet deliveries resend ":                           {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
+	"ratchet deliveries resend --endpoint %s --since 720h": {"deliveries resend --endpoint shop --since 720h", 0},
+	"ratchet endpoints enable %s":                          {"endpoints enable shop", 0},
+	"ratchet executions list --status FAILED":              {"executions list --status FAILED", 0},
+	"ratchet jobs ":                                        {"jobs pause 20261128T151834.123-ABCDEFGHIJ", 4},
+	"ratchet jobs get ":                                    {"jobs get 20261128T151834.123-ABCDEFGHIJ", 4},
+	"ratchet jobs start ":                                  {"jobs start dead-letters-redrive --handler notify --reason test", 0},
+	"ratchet jobs start executions-redrive --since 2h --dry-run --reason 'the bank was down'": {"jobs start executions-redrive --since 2h --dry-run --reason test", 0},
+	"ratchet help settings":                                  {"help settings", 0},
 	"ratchet endpoints delete %s":                            {"endpoints delete shop", 0},
 	"ratchet executions get ":                                {"executions get o-1", 4},
 	"ratchet executions get %s":                              {"executions get o-1", 4},
@@ -120,8 +126,8 @@ var namedCommands = []string{
 	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
 	"ratchet deadletters ", "ratchet deliveries resend --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions get", "ratchet executions redrive", "ratchet health", "ratchet health --live",
-	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet listen", "ratchet orders",
-	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet reconcile",
+	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet ledger verify", "ratchet listen", "ratchet orders",
+	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet orders renew", "ratchet reconcile",
 	"ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
 }
 
@@ -190,7 +196,7 @@ func TestPrintedCommandsHaveTheirExitStatus(t *testing.T) {
 
 	// What changes the fixture comes last.
 	last := func(text string) int {
-		if strings.Contains(text, "apply") || strings.Contains(text, "remove") || strings.Contains(text, "repair") {
+		if strings.Contains(text, "apply") || strings.Contains(text, "remove") || strings.Contains(text, "delete") || strings.Contains(text, "repair") {
 			return 1
 		}
 		return 0

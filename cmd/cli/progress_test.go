@@ -49,6 +49,7 @@ var longCommands = map[string]struct{ args, progress string }{
 	"orders import":         {"--table --dry-run", `\d items? read, \d imported, \d refused`},
 	"orders list":           {"", `\d orders read`},
 	"payments list":         {"", `reading payments`},
+	"restored":              {"--earliest 2026-01-31T12:00:00Z --dry-run", `\d orders? read`},
 	"payments parked":       {"", `reading callbacks`},
 	"payments recover":      {"", `0 steps ended, 0 authorizations expired, 0 left`},
 	"payments report":       {"", `reading operations`},

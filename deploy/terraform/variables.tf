@@ -28,6 +28,12 @@ variable "sandbox" {
   default     = false
 }
 
+variable "tables" {
+  description = "Also the tables; false if they are there, restored from a backup (docs/operate/runbooks/tables-restored.md)."
+  type        = bool
+  default     = true
+}
+
 variable "table_key" {
   description = "ARN of a KMS key that encrypts the tables, in place of DynamoDB's own; docs/operate/deploy.md has its policy."
   type        = string

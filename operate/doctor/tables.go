@@ -173,6 +173,16 @@ func (t Table) compare(is *types.TableDescription) (problems []problem) {
 	return problems
 }
 
+// Differences says in what the table differs from its input. It is the comparison of the doctor, for those who plan what
+// to deploy.
+func (t Table) Differences(is *types.TableDescription) (all []string) {
+	for _, p := range t.compare(is) {
+		all = append(all, p.found)
+	}
+
+	return all
+}
+
 // keyOf writes a key with the types of its attributes, as "orderId (S), transitionId (N)".
 func keyOf(schema []types.KeySchemaElement, attributes []types.AttributeDefinition) string {
 	// Sorted, because the order of the elements means nothing.

@@ -162,22 +162,16 @@ func (t *Table) List(ctx context.Context, handler string) ([]Row, error) {
 }
 
 func (t *Table) list(ctx context.Context, handler, prefix string) (rows []Row, err error) {
-	pages := dynamodb.NewQueryPaginator(t.API, t.query(handler, prefix))
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
+	err = t.each(ctx, handler, prefix, func(item dynamo.Item) error {
+		if row, ok := t.decode(item); ok {
+			row.record = nil
+			rows = append(rows, row)
 		}
 
-		for _, item := range page.Items {
-			if row, ok := t.decode(item); ok {
-				row.record = nil
-				rows = append(rows, row)
-			}
-		}
-	}
+		return nil
+	})
 
-	return rows, nil
+	return rows, err
 }
 
 // First returns the item's record that is delivered next. ok is false if none waits.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +114,10 @@ func (c *template) value(node *yaml.Node) any {
 		return c.attribute(node.Value)
 	case "!Equals":
 		return c.value(node.Content[0]) == c.value(node.Content[1])
+	case "!Condition":
+		return c.holds(node.Value)
+	case "!And":
+		return !slices.ContainsFunc(node.Content, func(one *yaml.Node) bool { return c.value(one) != true })
 	case "!Not":
 		holds, _ := c.value(node.Content[0]).(bool)
 		return !holds

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -206,4 +207,26 @@ func mustJSON(t *testing.T, value any) string {
 	}
 
 	return string(text)
+}
+
+// TestRestoredTablesAreLeftAlone: with Tables=false the template creates no table, and the state machine stores its waits in
+// the one that is there.
+func TestRestoredTablesAreLeftAlone(t *testing.T) {
+	c := readTemplate(t, "core.yaml", map[string]string{"Tables": "false", "Sandbox": "true", "Prefix": "r1-"})
+
+	if tables := c.ofType("AWS::DynamoDB::Table"); len(tables) > 0 {
+		t.Errorf("%d tables", len(tables))
+	}
+
+	machine := mustJSON(t, c.ofType("AWS::Serverless::StateMachine")["StateMachine"]["DefinitionSubstitutions"])
+	role := mustJSON(t, c.ofType("AWS::IAM::Role")["StateMachineRole"]["Policies"])
+
+	if !strings.Contains(machine, `"r1-parked-tasks"`) || !strings.Contains(role, ":table/r1-parked-tasks") {
+		t.Errorf("state machine %s, role %s", machine, role)
+	}
+
+	terraform := readText(t, filepath.Join(root, "terraform/main.tf"))
+	if !strings.Contains(terraform, "if var.tables && (var.sandbox") {
+		t.Error("main.tf creates tables whatever the variable tables says")
+	}
 }

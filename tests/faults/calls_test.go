@@ -32,6 +32,7 @@ type kit struct {
 	stock    *inventory.Stock
 	ledger   *ledger.Ledger
 	payments *payments.Payments
+	bank     payments.Processor
 }
 
 const actionsTable = "actions"
@@ -59,6 +60,7 @@ func (w *world) kit(db *dynamodb.Client, now func() time.Time) kit {
 		stock:   w.Stock(func(c *inventory.Config) { c.DynamoDB, c.Now = db, now }),
 		ledger:  w.Ledger(func(c *ledger.Config) { c.DynamoDB, c.Now = db, now }),
 	}
+	k.bank = w.bank
 	k.payments = w.Payments(k.ledger, w.bank, func(c *payments.Config) {
 		c.DynamoDB, c.Now, c.Callbacks = db, now, w.hooks
 	})
@@ -139,6 +141,20 @@ var calls = map[string]func(w *world, id string) cell{
 		return cell{
 			call: func(ctx context.Context, k kit) (answer, error) {
 				return verdict(k.orders.Adopt(ctx, seen, transitions.Cause{}))
+			},
+			made: func() bool { return w.number(w.order(id), "transitionId") == 2 },
+		}
+	},
+	"transitions.Orders.ApplyWith": func(w *world, id string) cell {
+		w.placed(id)
+		beside := dynamo.Item{"idempotencyKey": dynamo.S("with-" + id)}
+
+		return cell{
+			call: func(ctx context.Context, k kit) (answer, error) {
+				return verdict(k.orders.ApplyWith(ctx, transitions.Request{OrderID: transitions.OrderID(id), Event: workflow.Pay, RequestID: "later"},
+					func(t *txn.Transaction, _ transitions.Transition) {
+						t.Add("row beside it", types.TransactWriteItem{Put: &types.Put{TableName: aws.String(shop.ClaimsTable), Item: beside}}, nil)
+					}))
 			},
 			made: func() bool { return w.number(w.order(id), "transitionId") == 2 },
 		}
@@ -576,6 +592,15 @@ var calls = map[string]func(w *world, id string) cell{
 
 		return payments.Payment{}, err
 	}, func(p payments.Payment) bool { return p.Capturable == 0 }),
+	"payments.Payments.Recall": payment(func(ctx context.Context, k kit, n payments.NewPayment) error {
+		key := n.ID + "/charge"
+		_, err := k.bank.Sale(ctx, payments.Request{Key: key, Authorization: key, OrderID: n.OrderID, Amount: n.Amount, Currency: n.Currency})
+
+		return err
+	}, func(ctx context.Context, k kit, n payments.NewPayment) (payments.Payment, error) {
+		_, err := k.payments.Recall(ctx, n, false)
+		return payments.Payment{}, err
+	}, func(p payments.Payment) bool { return p.Captured == 100 }),
 	"payments.Payments.Callback": func(w *world, id string) cell {
 		// An event about a payment that does not exist is kept for a person.
 		body := fmt.Appendf(nil, `{"type":"payment.succeeded","timestamp":"2026-11-21T12:00:00Z","data":{"key":%q,"amount":5,"currency":"EUR"}}`, id+"/authorize")

@@ -11,10 +11,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -126,8 +128,8 @@ func TestTheImageStarts(t *testing.T) {
 	config := decode[struct {
 		Architecture, OS string
 		Config           struct {
-			User       string
-			Entrypoint []string
+			User            string
+			Entrypoint, Cmd []string
 		}
 	}](t, blob(t, all, manifest.Config.Digest))
 
@@ -138,6 +140,11 @@ func TestTheImageStarts(t *testing.T) {
 	content := files(t, unzip(t, blob(t, all, manifest.Layers[0].Digest)))
 	if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(content["etc/ssl/certs/ca-certificates.crt"]) {
 		t.Error("the image has no root certificates")
+	}
+
+	// Without an argument it is a worker; an argument names another command.
+	if !slices.Equal(config.Config.Entrypoint, []string{"/ratchet"}) || !slices.Equal(config.Config.Cmd, []string{"worker"}) {
+		t.Errorf("it starts %q with %q", config.Config.Entrypoint, config.Config.Cmd)
 	}
 
 	start(t, content, config.Config.Entrypoint[0])
@@ -196,6 +203,12 @@ func start(t *testing.T, content map[string][]byte, entrypoint string) {
 		t.Errorf("health: %d %s", status, out)
 	}
 
+	for _, argument := range []string{"worker", "serve", "dev"} {
+		if out, status := run(argument, "--help"); status != 0 || !strings.Contains(out, "ratchet "+argument+" [flags]") {
+			t.Errorf("%s: %d %s", argument, status, out)
+		}
+	}
+
 	if out, status := run("plan"); status != 0 {
 		t.Errorf("plan: %d %s", status, out)
 	}
@@ -208,7 +221,7 @@ func TestReleaseArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	build := func() (name string, content []byte) {
+	build := func() map[string][]byte {
 		out := t.TempDir()
 		command(t, filepath.Join(root, "deploy/build"), "go", "run", "./release", "--module", module, "--out", out, "--targets", runtime.GOOS+"/"+runtime.GOARCH)
 
@@ -216,22 +229,42 @@ func TestReleaseArchives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, name, _ := strings.Cut(strings.TrimSpace(string(sums)), "  ")
 
-		if content, err = os.ReadFile(filepath.Join(out, name)); err != nil {
-			t.Fatal(err)
+		all := map[string][]byte{}
+		for line := range strings.Lines(string(sums)) {
+			sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+
+			if all[name], err = os.ReadFile(filepath.Join(out, name)); err != nil {
+				t.Fatal(err)
+			}
+
+			if got := fmt.Sprintf("%x", sha256.Sum256(all[name])); got != sum {
+				t.Errorf("SHA256SUMS says %s, %s has %s", sum, name, got)
+			}
 		}
 
-		if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != sum {
-			t.Errorf("SHA256SUMS says %s, the archive has %s", sum, got)
-		}
-
-		return strings.TrimSuffix(name, ".tar.gz"), content
+		return all
 	}
 
-	name, content := build()
-	if _, again := build(); !bytes.Equal(content, again) {
+	released, again := build(), build()
+	if !maps.EqualFunc(released, again, bytes.Equal) {
 		t.Error("a second build gives other bytes")
+	}
+
+	var name string
+	for file := range released {
+		if archive, is := strings.CutSuffix(file, ".tar.gz"); is {
+			name = archive
+		}
+	}
+
+	content := released[name+".tar.gz"]
+	if bill := released[name+".cdx.json"]; !bytes.Contains(bill, []byte("pkg:golang/github.com/aws/aws-sdk-go-v2@")) {
+		t.Errorf("the bill of materials lacks the SDK: %s", bill)
+	}
+
+	if runtime.GOOS == "linux" && len(files(t, bytes.NewReader(released[name+"-image.tar"]))) == 0 {
+		t.Error("there is no image")
 	}
 
 	all := files(t, unzip(t, content))

@@ -14,6 +14,7 @@ var withoutExample = map[string]string{
 	"console":                   "pages for a browser; server mounts them",
 	"console/session":           "logs persons in to pages that server mounts",
 	"cmd/cli":                   "a program's main function; examples/bank and examples/ticket call it",
+	"operate/restored":          "goes through the tables of a whole system; docs/operate/runbooks/tables-restored.md shows the command",
 	"operate/erasure":           "goes through the tables of a whole system; docs/operate/privacy.md shows the command",
 	"cmd/cli/olist":             "an example itself",
 	"examples/recurring":        "a template; its test runs it",

@@ -4,6 +4,9 @@
 //	go run ./release --module ../.. --out ../../dist
 //	go run ./release --module ../.. --out ../../dist --version v1.0.0
 //
+// For Linux it also writes the container image, and for each target an SBOM (CycloneDX), from what the linker has noted in the
+// program.
+//
 // With a version, the commit must carry that tag and no file may differ from it, and CHANGES.md has the version's section of
 // the changelog. Without one, the archives have the name of the commit.
 //
@@ -30,6 +33,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"build/oci"
+	"build/sbom"
 )
 
 func main() {
@@ -63,6 +69,11 @@ func run(module, out, wanted string, targets []string) error {
 		return err
 	}
 
+	revision, err := git(module, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+
 	unix, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		return fmt.Errorf("time of the commit: %w", err)
@@ -87,16 +98,21 @@ func run(module, out, wanted string, targets []string) error {
 
 		name := fmt.Sprintf("ratchet-%s-%s-%s", version, system, arch)
 
-		content, err := archive(module, name, system, arch, time.Unix(unix, 0).UTC())
+		b := build{module: module, out: out, name: name, system: system, arch: arch, revision: revision, at: time.Unix(unix, 0).UTC()}
+
+		files, err := b.files()
 		if err != nil {
 			return fmt.Errorf("%s: %w", target, err)
 		}
 
-		if err := os.WriteFile(filepath.Join(out, name+".tar.gz"), content, 0o644); err != nil {
-			return err
+		for _, file := range files {
+			content, err := os.ReadFile(filepath.Join(out, file))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), file)
+			fmt.Printf("%s %.1f MB\n", file, float64(len(content))/1e6)
 		}
-		fmt.Fprintf(&sums, "%x  %s.tar.gz\n", sha256.Sum256(content), name)
-		fmt.Printf("%s.tar.gz %.1f MB\n", name, float64(len(content))/1e6)
 	}
 
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
@@ -111,8 +127,16 @@ func git(dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// archive builds the program and returns its archive.
-func archive(module, name, system, arch string, at time.Time) ([]byte, error) {
+// build is what is released for one target.
+type build struct {
+	module, out, name string
+	system, arch      string
+	revision          string
+	at                time.Time
+}
+
+// files builds the program and writes its archive, its SBOM and, for Linux, its image. It returns their names.
+func (b build) files() ([]string, error) {
 	dir, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return nil, err
@@ -120,24 +144,53 @@ func archive(module, name, system, arch string, at time.Time) ([]byte, error) {
 	defer os.RemoveAll(dir)
 
 	// Without cgo the program is static, and builds for every system from one machine.
-	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
+	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS="+b.system, "GOARCH="+b.arch)
 	binary := filepath.Join(dir, "ratchet")
 
 	// -buildid= and -trimpath take the machine out of the bytes.
-	build := exec.Command("go", "build", "-buildvcs=auto", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", binary, "./cmd/ratchet")
-	build.Dir, build.Env, build.Stderr = module, env, os.Stderr
-	if err := build.Run(); err != nil {
+	compile := exec.Command("go", "build", "-buildvcs=auto", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", binary, "./cmd/ratchet")
+	compile.Dir, compile.Env, compile.Stderr = b.module, env, os.Stderr
+	if err := compile.Run(); err != nil {
 		return nil, fmt.Errorf("build: %w", err)
 	}
 
+	content, err := b.archive(binary, env)
+	if err != nil {
+		return nil, err
+	}
+
+	bill, err := sbom.Of(binary, b.name, b.at)
+	if err != nil {
+		return nil, err
+	}
+
+	names := []string{b.name + ".tar.gz", b.name + ".cdx.json"}
+	for i, text := range [][]byte{content, bill} {
+		if err := os.WriteFile(filepath.Join(b.out, names[i]), text, 0o644); err != nil {
+			return nil, err
+		}
+	}
+
+	if b.system != "linux" {
+		return names, nil
+	}
+
+	image := b.name + "-image.tar"
+	_, err = oci.Write(binary, b.arch, b.revision, filepath.Join(b.out, image))
+
+	return append(names, image), err
+}
+
+// archive returns the archive of the program.
+func (b build) archive(binary string, env []string) ([]byte, error) {
 	// The licenses of this target: other systems link other modules.
-	files, err := licenses(module, env)
+	files, err := licenses(b.module, env)
 	if err != nil {
 		return nil, err
 	}
 
 	for _, name := range []string{"README.md", "LICENSE", "SECURITY.md", "CHANGELOG.md"} {
-		if files[name], err = os.ReadFile(filepath.Join(module, name)); err != nil {
+		if files[name], err = os.ReadFile(filepath.Join(b.module, name)); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +199,7 @@ func archive(module, name, system, arch string, at time.Time) ([]byte, error) {
 		return nil, err
 	}
 
-	return pack(name, files, at)
+	return pack(b.name, files, b.at)
 }
 
 // licenseName matches the files that a license may be in.

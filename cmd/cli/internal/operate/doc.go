@@ -15,6 +15,7 @@ func Commands(s *settings.Settings) []*cobra.Command {
 		s.Takes(statusCommand(s), settings.OutputFlags, settings.TargetFlags, settings.OrdersFlags, settings.NotificationFlags, settings.ReadyFlags),
 		s.Takes(healthCommand(s), settings.OutputFlags, settings.SettingsFlags, settings.AdminFlags),
 		s.Takes(doctorCommand(s), settings.EveryFlag),
+		s.Takes(restoredCommand(s), settings.OutputFlags, settings.TargetFlags, settings.OrdersFlags),
 		s.Takes(auditCommand(s), settings.OutputFlags, settings.TargetFlags),
 		s.Takes(keysCommand(s), settings.TargetFlags),
 		s.Takes(streamsCommand(s), settings.OutputFlags, settings.TargetFlags, settings.OrdersFlags),

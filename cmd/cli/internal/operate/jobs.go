@@ -49,7 +49,6 @@ const jobsStartHelp = `Stores a job, which a worker takes within some seconds, a
   lists-rebuild         the lists of orders, part by part
 
 With ids instead, it acts on those: ids of orders, dead letters (with --handler) or deliveries, at most 1,000.
-
 --dry-run makes a job that only counts what it would act on, by reason, and keeps a sample.
 --here runs the job in this command, for where there are no workers. Ctrl-C pauses it then.
 
@@ -170,7 +169,7 @@ func jobsList(s *settings.Settings) *cobra.Command {
 
 func jobsShow(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "show JOB", Short: "Show a job, its progress and its results", Args: cobra.ExactArgs(1),
+		Use: "get JOB", SuggestFor: []string{"show"}, Short: "Show a job, its progress and its results", Args: cobra.ExactArgs(1),
 		Long: "Shows a job: its state, how many things have a result, and the results by code. A dry run has a sample.",
 	}
 	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "the tenant whose job it is")
