@@ -478,7 +478,7 @@ func (s shown) curlLine() string {
 
 // commandLine is the same act on the command line.
 func (s *shown) commandLine() string {
-	line := fill(s.command, s.values, func(value string) string {
+	line := fill(s.command, s.stored(), func(value string) string {
 		if value == "" {
 			return "…"
 		}
@@ -487,7 +487,7 @@ func (s *shown) commandLine() string {
 	})
 
 	for _, f := range s.fields {
-		switch value := s.values[f.name]; {
+		switch value := s.stored()[f.name]; {
 		case f.flag == "" || value == "":
 		case f.kind == "check":
 			line += " " + f.flag
@@ -496,17 +496,39 @@ func (s *shown) commandLine() string {
 		}
 	}
 
-	if s.arguments != nil {
-		if s.tenant != string(auth.DefaultTenant) {
-			line += " --tenant " + s.tenant
-		}
+	if strings.HasPrefix(s.command, "ratchet jobs ") && s.tenant != string(auth.DefaultTenant) {
+		line += " --tenant " + s.tenant
+	}
 
-		for _, argument := range s.arguments(s.values) {
+	if s.arguments != nil {
+		for _, argument := range s.arguments(s.tenant, s.values) {
 			line += " " + quoted(argument)
 		}
 	}
 
 	return line
+}
+
+// stored are the values as the command line has them. It works for all tenants, so an id has its tenant's name.
+func (s *shown) stored() values {
+	stored := maps.Clone(s.values)
+
+	for _, name := range []string{"order", "endpoint", "payment"} {
+		if stored[name] != "" {
+			stored[name] = storedID(s.tenant, stored[name])
+		}
+	}
+
+	return stored
+}
+
+// storedID is the tenant's id as the command line has it.
+func storedID(tenant, id string) string {
+	if tenant == string(auth.DefaultTenant) {
+		return id
+	}
+
+	return tenant + ":" + id
 }
 
 // onCommandLine is a value of the field as a flag has it.

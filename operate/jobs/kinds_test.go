@@ -288,21 +288,6 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 				})
 			}
 		}, `map[erased true, customer "", transition 2:12]`, many},
-		jobs.MigrateOrders: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
-			o.place()
-			next := o.kit.Orders(shop.Version(o.t, 9))
-			n.Migration = &jobs.Migration{To: 9}
-
-			ways := func(jobs.Migration) (*workflow.Migrations, error) {
-				return workflow.NewMigrations([]*workflow.Definition{next.Definition(), o.orders.Definition()}, []workflow.Migration{{From: o.orders.Definition().Version(), To: 9}})
-			}
-
-			return jobs.Migrations{Orders: next, Ways: ways}, func() string {
-				return o.each(next, func(order *transitions.Order) string {
-					return fmt.Sprintf("version %d at transition %d", order.DefinitionVersion, order.TransitionID)
-				})
-			}
-		}, "map[version 9 at transition 2:12]", many},
 		jobs.ReplayStream: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
 			o.streamTables()
 			o.place()

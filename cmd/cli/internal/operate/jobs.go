@@ -20,9 +20,9 @@ import (
 )
 
 const jobsHelp = `Jobs do one act to many things: they redrive executions, redrive or discard dead letters, resend
-deliveries, erase or migrate orders, deliver changes again, or rebuild lists. A worker runs them (part jobs): it selects the things, and acts on one
-after the other, in the order of each order. A job that is interrupted goes on where it was, also in
-another worker, and does nothing twice.
+deliveries, erase orders, deliver changes again, or rebuild lists. A worker runs them (part jobs): it selects
+the things, and acts on one after the other, in the order of each order. A job that is interrupted goes on
+where it was, also in another worker, and does nothing twice.
 
 One job of a kind is open at a time, for each tenant. A job must end within 14 days.`
 
