@@ -147,13 +147,13 @@ var calls = map[string]func(w *world, id string) cell{
 	},
 	"transitions.Orders.ApplyWith": func(w *world, id string) cell {
 		w.placed(id)
-		claim := dynamo.Item{"claim": dynamo.S("with-" + id)}
+		beside := dynamo.Item{"idempotencyKey": dynamo.S("with-" + id)}
 
 		return cell{
 			call: func(ctx context.Context, k kit) (answer, error) {
 				return verdict(k.orders.ApplyWith(ctx, transitions.Request{OrderID: transitions.OrderID(id), Event: workflow.Pay, RequestID: "later"},
 					func(t *txn.Transaction, _ transitions.Transition) {
-						t.Add("row beside it", types.TransactWriteItem{Put: &types.Put{TableName: aws.String(shop.ClaimsTable), Item: claim}}, nil)
+						t.Add("row beside it", types.TransactWriteItem{Put: &types.Put{TableName: aws.String(shop.ClaimsTable), Item: beside}}, nil)
 					}))
 			},
 			made: func() bool { return w.number(w.order(id), "transitionId") == 2 },
