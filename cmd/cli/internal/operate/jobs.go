@@ -51,7 +51,6 @@ const jobsStartHelp = `Stores a job, which a worker takes within some seconds, a
 With ids instead, it acts on those: ids of orders, dead letters (with --handler) or deliveries, at most 1,000.
 --dry-run makes a job that only counts what it would act on, by reason, and keeps a sample.
 --here runs the job in this command, for where there are no workers. Ctrl-C pauses it then.
-
 Exit status: 0 stored, or with --here done, 1 with --here: it ended otherwise, 2 bad input, 3 another job of
 the kind is open.`
 
