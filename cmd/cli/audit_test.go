@@ -44,7 +44,7 @@ var notActs = map[string]string{
 	"ledger verify": reads,
 	"listen":        "it makes an endpoint for the time that it runs, and removes it",
 	"locks acquire": scripted, "locks get": reads,
-	"orders explain": reads, "orders get": reads, "orders history": reads, "orders list": reads, "orders scheduled list": reads, "orders watch": reads,
+	"orders explain": reads, "orders get": reads, "orders history": reads, "orders list": reads, "orders watch": reads,
 	"payments get": reads, "payments list": reads, "payments parked": reads, "payments report": reads,
 	"plan":              reads,
 	"reconcile":         reads,

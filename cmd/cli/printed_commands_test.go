@@ -116,7 +116,6 @@ var printedCommands = map[string]struct {
 	"ratchet endpoints rotate-secret {endpoint}":                                        {"endpoints rotate-secret shop-2", 0},
 	"ratchet streams pause {handler}":                                                   {"streams pause journal", 0},
 	"ratchet streams resume {handler}":                                                  {"streams resume journal", 0},
-	"ratchet orders scheduled list %s":                                                  {"orders scheduled list o-1", 0},
 	"ratchet executions redrive {order}":                                                {"executions redrive o-1", 0},
 	"ratchet executions repair {order}":                                                 {"executions repair o-1", 3},
 	"ratchet orders erase {order}":                                                      {"orders erase o-none", 4},
@@ -131,7 +130,7 @@ var namedCommands = []string{
 	"ratchet deadletters ", "ratchet deliveries resend --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions get", "ratchet executions redrive", "ratchet health", "ratchet health --live",
 	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet ledger verify", "ratchet listen", "ratchet orders",
-	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet orders renew", "ratchet orders scheduled", "ratchet orders scheduled list", "ratchet reconcile",
+	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet orders renew", "ratchet reconcile",
 	"ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
 }
 

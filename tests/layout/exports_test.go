@@ -80,8 +80,6 @@ var unused = map[string]string{
 	"activities/activitiestest.Task":   "a test kit of users (docs/guides/testing.md); its own tests use it",
 	"notify/destination.OpenFile":      "tests of server/ratchettest send to such a file",
 	"transitions.NewIncarnation":       "tests of other packages name the lives of orders",
-	"deploy/build/oci.Write":           "the programs of its own module write images",
-	"deploy/build/sbom.Of":             "a program of its own module writes bills of materials",
 	"server.PropagateToAll":            "a value of a setting; tests/tracing sets it as a program of a user would",
 	"server.PropagateToNone":           "a value of a setting; tests/tracing sets it as a program of a user would",
 	"server.PropagateToOwn":            "a value of a setting; tests/tracing sets it as a program of a user would",
