@@ -59,6 +59,7 @@ func (o *office) fail() {
 	o.t.Helper()
 
 	done := make(chan struct{}, 1000)
+
 	p, err := poller.New(poller.Config{
 		Streams: dynamodbstreams.NewFromConfig(o.cfg), DynamoDB: o.db, TableName: shop.OrdersTable, LeaseTable: "leases", DeadLetterTable: "letters",
 		Owner: "test", Log: embeddedtest.Quiet(),
@@ -270,6 +271,7 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 				if err != nil {
 					o.t.Fatal(err)
 				}
+
 				again := map[int]int{}
 				for _, d := range pending {
 					again[d.Redeliveries]++
