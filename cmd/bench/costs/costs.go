@@ -164,6 +164,7 @@ func Parts() []Part {
 		{Name: "payments", Measure: measurePaymentTable, Exact: true},
 		{Name: "lists", Measure: measureLists, Exact: true},
 		{Name: "timers", Measure: measureTimers, Exact: true},
+		{Name: "scheduled", Measure: measureScheduled, Exact: true},
 		{Name: "life", Measure: measureLife},
 		{Name: "order", Measure: measureOrder},
 		{Name: "idle", Measure: idle},
