@@ -35,6 +35,8 @@ import (
 	"ratchet/streams/retryqueue"
 	"ratchet/tests/shop"
 	"ratchet/transitions"
+	"ratchet/transitions/scheduled"
+	"ratchet/transitions/timers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,7 +68,8 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	log := slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
 	kit.Tables(deadletters.TableInput("letters"), leases.TableInput("leases"), auth.TableInput("keys"),
-		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"), jobs.TableInput("jobs"))
+		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"), jobs.TableInput("jobs"),
+		scheduled.TableInput("scheduled"), timers.TableInput("orders-due"))
 
 	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests,
 		func(c *transitions.Config) { c.Log = log })
@@ -123,7 +126,13 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 		t.Fatal(err)
 	}
 
+	later, err := scheduled.New(scheduled.Config{DynamoDB: s.db, Table: "scheduled", DueTable: "orders-due", Orders: orders, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	s.cfg = api.Config{
+		Scheduled:   later,
 		Acts:        acts,
 		Jobs:        many,
 		Orders:      orders,

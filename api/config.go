@@ -31,6 +31,7 @@ import (
 	"ratchet/streams/status"
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
+	"ratchet/transitions/scheduled"
 	"ratchet/workflow"
 )
 
@@ -74,6 +75,8 @@ type Config struct {
 	Machine func() (Machine, error)
 	// Eraser removes persons from orders. If it is nil, its route answers 404.
 	Eraser *erasure.Eraser
+	// Scheduled keeps the transitions that are requested for later.
+	Scheduled *scheduled.Schedule
 	// Jobs do one act to many subjects. If it is nil, their routes answer 404.
 	Jobs *jobs.Store
 	// BookAgain books a shipment in the place of one that the carrier has canceled. If it is nil, its route

@@ -25,6 +25,7 @@ import (
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
 	"ratchet/transitions"
+	"ratchet/transitions/scheduled"
 )
 
 // Details that several problems share.
@@ -62,6 +63,14 @@ var domainErrors = []domainError{
 	{transitions.ErrJournalBehind, http.StatusServiceUnavailable, "journal_behind", "The journal does not show yet whether the request was applied. Send it again later."},
 	{transitions.ErrContended, http.StatusServiceUnavailable, "contended", "Other requests changed the order during every attempt. Send the same request again."},
 	{transitions.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", detailUnavailable},
+
+	// Requests for later, after what orders say.
+	{scheduled.ErrNotFound, http.StatusNotFound, "scheduled_not_found", "The order has no such scheduled request."},
+	{scheduled.ErrEnded, http.StatusConflict, "scheduled_ended", "The request was applied, refused or withdrawn before. Nothing was done."},
+	{scheduled.ErrTime, http.StatusConflict, "time_out_of_range", "The time is past, or more than 366 days ahead. Nothing was stored."},
+	{scheduled.ErrFull, http.StatusConflict, "too_many_scheduled", "1,000 requests of the order wait already. Nothing was stored."},
+	{scheduled.ErrConflict, http.StatusConflict, "idempotency_key_reused", detailKeyReused},
+	{scheduled.ErrAnotherLife, http.StatusConflict, "order_erased", "The person of the order was erased, so no request for later is stored."},
 
 	// Erasures, after what orders say.
 	{transitions.ErrNotEnded, http.StatusConflict, "not_erasable", "The order has not ended."},

@@ -176,6 +176,12 @@ var repeats = []repeated{
 		other: `{"text":"knock"}`, code: keyTaken,
 	},
 	{
+		operation: "schedule-transition", path: "/v1/orders/o-1/scheduled", body: `{"event":"cancel","at":"` + soon + `"}`, keyed: true, setup: placed, status: 202,
+		other: `{"event":"pay","at":"` + soon + `"}`, code: keyTaken,
+	},
+	{operation: "move-scheduled-transition", path: "/v1/orders/o-1/scheduled/$", body: `{"at":"` + soonish + `"}`, setup: awaited, status: 200, exception: "without a key, it cannot be told from the first; it changes nothing, and the answer is the request as it is"},
+	{operation: "withdraw-scheduled-transition", path: "/v1/orders/o-1/scheduled/$", setup: awaited, status: 200, exception: "without a key, it cannot be told from the first; it changes nothing, and the answer is the request as it is"},
+	{
 		operation: "set-own", path: "/v1/orders/o-1/own", body: `{"own":{"set":{"a":{"S":"x"}}}}`, keyed: true, setup: placed, status: 200, between: edited,
 		other: `{"own":{"set":{"a":{"S":"y"}}}}`, code: keyTaken,
 	},
@@ -324,6 +330,19 @@ var repeats = []repeated{
 	},
 	{operation: "replay-order", path: "/v1/orders/o-1/replay", body: `{"handler":"notify"}`, keyed: true, setup: placed, status: 200, other: `{}`, code: keyTaken},
 	{operation: "redrive-dead-letter", path: "/v1/dead-letters/notify/$/redrive", keyed: true, setup: deadLetter, status: 200},
+}
+
+// soon and soonish are times for which a transition can be requested.
+var (
+	soon    = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	soonish = time.Now().Add(48 * time.Hour).UTC().Format(time.RFC3339)
+)
+
+// awaited requests a transition for later, and returns its id.
+func awaited(s *apiServer) string {
+	placed(s)
+
+	return strings.Trim(s.must("POST", "/v1/orders/o-1/scheduled", `{"event":"cancel","at":"`+soon+`"}`, "Idempotency-Key", "soon").field("id"), `"`)
 }
 
 func waiting(s *apiServer) string { s.waitForShipment("o-1"); return "" }

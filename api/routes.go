@@ -17,6 +17,7 @@ import (
 func (s *service) routes(h huma.API) {
 	s.healthRoutes(h)
 	s.orderRoutes(h)
+	s.scheduledRoutes(h) // before the transitions, which name the events in the schemas of both
 	s.transitionRoutes(h)
 	s.editRoutes(h)
 	s.watchRoutes(h)

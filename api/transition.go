@@ -94,9 +94,11 @@ func (s *service) enumerateEvents(doc *huma.OpenAPI) {
 		states = append(states, string(state.State))
 	}
 
-	body := doc.Components.Schemas.SchemaFromRef("#/components/schemas/NewTransition")
-	onlyDocument(body.Properties["event"], "enum", events)
-	onlyDocument(body.Properties["from"], "enum", states)
+	for _, name := range []string{"NewTransition", "NewScheduled"} {
+		body := doc.Components.Schemas.SchemaFromRef("#/components/schemas/" + name)
+		onlyDocument(body.Properties["event"], "enum", events)
+		onlyDocument(body.Properties["from"], "enum", states)
+	}
 }
 
 // onlyDocument sets a keyword of the schema that the document has and that requests are not held against.

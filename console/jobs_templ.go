@@ -477,7 +477,7 @@ func jobPage(v *visit, j jobShown, results []jobResult, next string) templ.Compo
 			return templ_7745c5c3_Err
 		}
 		if len(j.Counts) == 0 {
-			templ_7745c5c3_Err = empty("No result yet.", "ratchet jobs show "+j.ID).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = empty("No result yet.", "ratchet jobs get "+j.ID).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -133,6 +133,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Eraser:      eraser,
 		Jobs:        b.Jobs,
 		Orders:      b.Orders,
+		Scheduled:   b.Scheduled,
 		Lists:       b.Lists,
 		Stock:       b.Stock,
 		Actions:     b.Actions,

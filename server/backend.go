@@ -38,6 +38,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/scheduled"
 	"ratchet/transitions/timers"
 )
 
@@ -81,6 +82,8 @@ type Backend struct {
 	Deliveries *notify.Deliveries
 	// Timers makes the transitions that time makes.
 	Timers *timers.Timers
+	// Scheduled keeps the requests for later, and applies them.
+	Scheduled *scheduled.Schedule
 	// Lists are the lists of orders, nil without [Config.OrderLists].
 	Lists *lists.Lists
 	// Refusals has the refused requests of orders.
@@ -151,6 +154,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		func() error { return b.assembleOrders(events) },
 		b.assembleLists,
 		b.assembleTimers,
+		b.assembleScheduled,
 		b.assembleExecutions,
 		b.assembleOnce,
 		b.assembleActions,

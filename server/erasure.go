@@ -38,6 +38,7 @@ func (b *Backend) erasureConfig() erasure.Config {
 		Handlers:      b.EveryHandlerName(),
 		Lists:         b.Lists,
 		Stuck:         b.Processes,
+		Scheduled:     b.Scheduled,
 		QuietFor:      quietFor + b.Config.FreshFor,
 	}
 }

@@ -160,7 +160,7 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 		return nil, err
 	}
 
-	handler, err := requests.New(requests.Config{Orders: b.Orders})
+	handler, err := requests.New(requests.Config{Orders: b.Orders, Scheduled: b.Scheduled})
 	if err != nil {
 		return nil, err
 	}
@@ -194,12 +194,21 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 // message. It fails with [transitions.ErrInvalidRequest] if no queue is configured or the
 // request breaks a rule. A worker applies the request later.
 func (b *Backend) Request(ctx context.Context, r transitions.Request) (messageID string, err error) {
+	return b.RequestAt(ctx, r, time.Time{})
+}
+
+// RequestAt is Request of a request that is to be applied at the time, zero for as soon as a worker can.
+func (b *Backend) RequestAt(ctx context.Context, r transitions.Request, at time.Time) (messageID string, err error) {
 	url, err := b.requestsQueueURL(ctx)
 	if err != nil {
 		return "", err
 	}
 
 	in, err := requests.Input(url, r)
+	if !at.IsZero() {
+		in, err = requests.InputAt(url, r, at)
+	}
+
 	if err != nil {
 		return "", err
 	}

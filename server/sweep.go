@@ -17,8 +17,9 @@ const (
 // a carrier that hangs must not delay the payments.
 func (b *Backend) sweeps() map[string][]func(context.Context) error {
 	all := map[string][]func(context.Context) error{
-		"payments": {b.releaseExpired, b.recoverPayments},
-		"reports":  {b.Reports.Sweep},
+		"payments":  {b.releaseExpired, b.recoverPayments},
+		"reports":   {b.Reports.Sweep},
+		"scheduled": {b.applyScheduled},
 	}
 
 	if b.Orders.HasTimers() {

@@ -32,6 +32,7 @@ import (
 	"ratchet/transitions"
 	"ratchet/transitions/lists"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/scheduled"
 	"ratchet/transitions/timers"
 )
 
@@ -58,6 +59,8 @@ type Tables struct {
 	Refusals string
 	// OrdersDue holds the rows of orders that time moves.
 	OrdersDue string
+	// Scheduled holds the requests for later. Their due rows are in OrdersDue.
+	Scheduled string
 	// OrderLists holds lists of orders. The table exists only if [Config.OrderLists] is set.
 	OrderLists string
 }
@@ -100,6 +103,7 @@ func tablesFor(cfg Config) Tables {
 		Jobs:       prefix + "jobs",
 		Refusals:   prefix + "refusals",
 		OrdersDue:  prefix + "orders-due",
+		Scheduled:  prefix + "scheduled-requests",
 		OrderLists: prefix + "order-lists",
 	}
 }
@@ -150,6 +154,7 @@ func (t Tables) all() []tableSpec {
 		{input: jobs.TableInput(t.Jobs), expiryAttribute: jobs.ExpiryAttribute},
 		{input: refusals.TableInput(t.Refusals), expiryAttribute: refusals.ExpiryAttribute},
 		{input: timers.TableInput(t.OrdersDue)},
+		{input: scheduled.TableInput(t.Scheduled), expiryAttribute: scheduled.ExpiryAttribute},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
 		specs = append(specs, tableSpec{input: input})

@@ -35,6 +35,7 @@ func (b *Backend) Around() inspect.Around {
 		Hold:        b.holdAnswer,
 		Handlers:    b.EveryHandlerName(),
 		Refusals:    b.Refusals,
+		Scheduled:   b.Scheduled,
 	}
 }
 

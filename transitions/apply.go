@@ -5,6 +5,7 @@ import (
 	"fmt"
 	mrand "math/rand/v2"
 
+	"ratchet/once/txn"
 	"ratchet/workflow"
 )
 
@@ -36,12 +37,12 @@ func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
 }
 
 // applyTo is Apply for a caller that has just read the order, if the sight has one.
-func (o *Orders) applyTo(ctx context.Context, r Request, s sight) (Result, error) {
+func (o *Orders) applyTo(ctx context.Context, r Request, s sight, with ...func(*txn.Transaction, Transition)) (Result, error) {
 	ctx, meter := o.metered(ctx)
 	ctx, trace, end := o.begin(ctx, r.OrderID, r.Event, r.Cause.Trace)
 	r.Cause.Trace = trace
 
-	result, err := o.apply(ctx, r, s)
+	result, err := o.apply(ctx, r, s, with)
 	end(result, err)
 
 	if err != nil {
@@ -53,12 +54,13 @@ func (o *Orders) applyTo(ctx context.Context, r Request, s sight) (Result, error
 }
 
 // apply validates the request, plans it, and leaves the rest to the loop.
-func (o *Orders) apply(ctx context.Context, r Request, s sight) (Result, error) {
+func (o *Orders) apply(ctx context.Context, r Request, s sight, with []func(*txn.Transaction, Transition)) (Result, error) {
 	if err := o.validate(r); err != nil {
 		return Result{}, err
 	}
 
 	p := newMove(o, r)
+	p.with = with
 
 	s.id, s.life = r.OrderID, r.Incarnation
 	if s.order == nil {
@@ -85,6 +87,8 @@ type move struct {
 	id      TransitionID     // 0: current + 1, once the order has been read
 	groups  []workflow.Group // the moves of the event, by target; none for a parcel
 	parcel  *parcelPlan      // the parcel that leaves with the transition, nil for none
+	// with adds what is written in the same transaction.
+	with []func(*txn.Transaction, Transition)
 
 	// refusal is how the definition refuses the request, whatever the state of the order. It is answered
 	// only after the order has shown that the request was not applied under an earlier definition.

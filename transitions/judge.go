@@ -102,8 +102,8 @@ func (p *move) readsFirst() bool {
 	switch {
 	case p.id == 0, p.parcel != nil, p.orders.restartsAny(p.request.Event, p.groups):
 		return true // the write depends on the order
-	case p.orders.cfg.Journal == JournalTransactional:
-		return true // the journal's row depends on the order
+	case p.orders.cfg.Journal == JournalTransactional, len(p.with) > 0:
+		return true // the transaction depends on the order
 	case p.refusal.refuses():
 		return true // there is nothing to write, but the request may have been applied earlier
 	}

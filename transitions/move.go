@@ -63,7 +63,7 @@ func (p *move) next(s *sight) decision {
 // write plans the write of the move, without an order if s has none. The order then decides: if it
 // refuses the write, its image shows the right move.
 func (p *move) write(s *sight, to workflow.Group, parcel *parcelUpdate) decision {
-	t := step{request: p.request, move: oneEntry(to, s.order), parcel: parcel, transition: Transition{
+	t := step{request: p.request, move: oneEntry(to, s.order), parcel: parcel, with: p.with, transition: Transition{
 		ID:       p.id,
 		Event:    p.request.Event,
 		To:       to.To,

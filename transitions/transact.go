@@ -8,8 +8,8 @@ import (
 	"ratchet/once/txn"
 )
 
-// inTransaction makes w the transaction of the step and its row of the journal. base is the order as it was
-// read.
+// inTransaction makes w the transaction of the step, of its row of the journal if that is transactional, and of
+// what the caller adds. base is the order as it was read.
 func (o *Orders) inTransaction(w *write, t *step, base *Order) error {
 	u, err := o.render(t, base)
 	if err != nil {
@@ -32,7 +32,14 @@ func (o *Orders) inTransaction(w *write, t *step, base *Order) error {
 
 	w.parts = &txn.Transaction{}
 	w.parts.Marker(orderPart, o.cfg.Mapping.part(types.TransactWriteItem{Update: &u}))
-	o.addRow(w.parts, o.journalRow(w.after, made, base))
+
+	if o.cfg.Journal == JournalTransactional {
+		o.addRow(w.parts, o.journalRow(w.after, made, base))
+	}
+
+	for _, add := range t.with {
+		add(w.parts, made)
+	}
 
 	return nil
 }

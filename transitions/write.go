@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/once/txn"
 	"ratchet/workflow"
 )
 
@@ -25,6 +26,7 @@ type step struct {
 	move       workflow.Group
 	version    int           // the order must be of this version; 0: of any that is known
 	parcel     *parcelUpdate // the further changes of a parcel, nil for none
+	with       []func(*txn.Transaction, Transition)
 	// restart: the transition keeps the state and restarts all of its timers.
 	restart bool
 	// timers is the order's new attribute of that name, nil to leave it, and seenTimers what it is before.
@@ -40,8 +42,8 @@ type step struct {
 	requestsAfter TransitionID
 }
 
-// planned returns the write of the step: with the row of the journal in one transaction if the journal
-// is transactional. base is the order as it was read, nil if it is not known.
+// planned returns the write of the step: one transaction if the journal is transactional or the caller adds parts.
+// base is the order as it was read, nil if it is not known.
 func (o *Orders) planned(t *step, base *Order) decision {
 	if id := t.transition.ID; id > maxTransitionID {
 		return decision{err: &LimitError{What: "transitionId", Limit: int64(maxTransitionID)}}
@@ -54,7 +56,7 @@ func (o *Orders) planned(t *step, base *Order) decision {
 	}
 
 	w := &write{keep: o.keepRequest(t, base), into: "recent"}
-	if o.cfg.Journal == JournalTransactional {
+	if o.cfg.Journal == JournalTransactional || len(t.with) > 0 {
 		err := o.inTransaction(w, t, base)
 		return decision{write: w, err: err}
 	}

@@ -29,15 +29,24 @@ var printedCommands = map[string]struct {
 	run    string
 	status int
 }{
-	"ratchet deadletters list %s":                            {"deadletters list notify", 0},
-	"ratchet deadletters list ":                              {"deadletters list notify", 0},
-	"ratchet deadletters list %s --%s":                       {"deadletters list refund --refund-returns", 0},
-	"ratchet deadletters redrive %s %s":                      {"deadletters redrive notify letter-1", 4},
-	"ratchet deadletters redrive --all --handler %s":         {"deadletters redrive --all --handler notify", 0},
-	"ratchet deadletters discard HANDLER LETTER":             {"deadletters discard notify letter-1", 4},
-	"ratchet deliveries resend ":                             {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
-	"ratchet deliveries resend --endpoint %s --since 720h":   {"deliveries resend --endpoint shop --since 720h", 0},
-	"ratchet endpoints enable %s":                            {"endpoints enable shop", 0},
+	"ratchet deadletters list %s":                          {"deadletters list notify", 0},
+	"ratchet deadletters list ":                            {"deadletters list notify", 0},
+	"ratchet deadletters list %s --%s":                     {"deadletters list refund --refund-returns", 0},
+	"ratchet deadletters redrive %s %s":                    {"deadletters redrive notify letter-1", 4},
+	"ratchet deadletters redrive --all --handler %s":       {"deadletters redrive --all --handler notify", 0},
+	"ratchet deadletters discard HANDLER LETTER":           {"deadletters discard notify letter-1", 4},
+	"ratchet deliveries resend ":                           {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
+	"ratchet deliveries resend --endpoint %s --since 720h": {"deliveries resend --endpoint shop --since 720h", 0},
+	"ratchet endpoints enable %s":                          {"endpoints enable shop", 0},
+	"ratchet executions list --status FAILED":              {"executions list --status FAILED", 0},
+	"ratchet jobs ":                                        {"jobs pause 20261128T151834.123-ABCDEFGHIJ", 4},
+	"ratchet jobs get ":                                    {"jobs get 20261128T151834.123-ABCDEFGHIJ", 4},
+	"ratchet jobs start ":                                  {"jobs start dead-letters-redrive --handler notify --reason test", 0},
+	"ratchet jobs start executions-redrive --since 2h --dry-run --reason 'the bank was down'": {"jobs start executions-redrive --since 2h --dry-run --reason test", 0},
+	"ratchet orders scheduled":                               {"orders scheduled", 0},
+	"ratchet orders scheduled list":                          {"orders scheduled list o-1", 0},
+	"ratchet orders scheduled list %s":                       {"orders scheduled list o-1", 0},
+	"ratchet help settings":                                  {"help settings", 0},
 	"ratchet endpoints delete %s":                            {"endpoints delete shop", 0},
 	"ratchet executions get ":                                {"executions get o-1", 4},
 	"ratchet executions get %s":                              {"executions get o-1", 4},
@@ -190,7 +199,7 @@ func TestPrintedCommandsHaveTheirExitStatus(t *testing.T) {
 
 	// What changes the fixture comes last.
 	last := func(text string) int {
-		if strings.Contains(text, "apply") || strings.Contains(text, "remove") || strings.Contains(text, "repair") {
+		if strings.Contains(text, "apply") || strings.Contains(text, "remove") || strings.Contains(text, "delete") || strings.Contains(text, "repair") {
 			return 1
 		}
 		return 0

@@ -101,7 +101,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"]]
+        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"], ["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -121,14 +121,14 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
-        resources = [["table", "@inventory-due"], ["table", "@payments-due"]]
+        resources = [["table", "@inventory-due"], ["table", "@orders-due"], ["table", "@payments-due"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@ledger"]]
       },
       {
-        actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
       },
       {
@@ -171,7 +171,11 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@dead-letters"], ["table", "@jobs"], ["table", "@order-lists"]]
+        resources = [["table", "@carrier-reports"], ["table", "@jobs"], ["table", "@order-lists"]]
+      },
+      {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@dead-letters"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -198,12 +202,16 @@ locals {
         resources = [["table", "@orders"]]
       },
       {
+        actions   = ["dynamodb:DeleteItem"]
+        resources = [["table", "@orders-due"], ["table", "@refusals"]]
+      },
+      {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@processes"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem"]
-        resources = [["table", "@refusals"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:Query"]
+        resources = [["table", "@scheduled-requests"]]
       },
     ]
     notifications = [
@@ -263,7 +271,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
-        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"], ["table", "@orders-due"]]
+        resources = [["table", "@actions"], ["table", "@api-keys"], ["table", "@endpoints"], ["table", "@holds"], ["table", "@inventory"], ["table", "@once"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:UpdateItem"]
@@ -299,7 +307,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
-        resources = [["table", "@order-lists"]]
+        resources = [["table", "@order-lists"], ["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
@@ -308,6 +316,10 @@ locals {
       {
         actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders-due"]]
       },
       {
         actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
@@ -353,7 +365,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:UpdateItem"]
-        resources = [["table", "@once"], ["table", "@orders"]]
+        resources = [["table", "@once"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query"]
@@ -364,12 +376,24 @@ locals {
         resources = [["table", "@order-requests"]]
       },
       {
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@orders"]]
+      },
+      {
+        actions   = ["dynamodb:PutItem"]
+        resources = [["table", "@orders-due"]]
+      },
+      {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@processes"]]
       },
       {
         actions   = ["dynamodb:UpdateItem"]
         resources = [["table", "@refusals"]]
+      },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@scheduled-requests"]]
       },
     ]
     sandbox = [
@@ -521,6 +545,10 @@ locals {
         actions   = ["dynamodb:UpdateItem"]
         resources = [["table", "@refusals"]]
       },
+      {
+        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        resources = [["table", "@scheduled-requests"]]
+      },
     ]
     viewer = [
       {
@@ -561,7 +589,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:Query"]
-        resources = [["table", "@audit"], ["table", "@order-events"]]
+        resources = [["table", "@audit"], ["table", "@order-events"], ["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"]

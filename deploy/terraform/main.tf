@@ -5,34 +5,35 @@
 
 locals {
   tables = {
-    accounts          = { keys = ["accountId"], types = { accountId = "S" } }
-    actions           = { keys = ["actionId"], types = { actionId = "S" }, ttl = "forgetAt" }
-    api-keys          = { keys = ["keyId"], types = { keyId = "S" } }
-    audit             = { keys = ["day", "place"], types = { day = "S", place = "S" }, ttl = "expiresAt" }
-    carrier-reports   = { keys = ["pk", "sk"], types = { pk = "S", sk = "S" }, ttl = "expiresAt" }
-    dead-letters      = { keys = ["source", "id"], types = { source = "S", id = "S" }, ttl = "expireAt" }
-    deliveries        = { keys = ["orderId", "delivery"], types = { orderId = "S", delivery = "S", queue = "S", due = "N" }, indexes = [{ name = "queue", keys = ["queue", "due"], projection = "INCLUDE", attributes = ["key", "state", "event", "from", "at", "recordedAt", "attributes", "cause", "status", "attempts", "answer", "response", "error", "createdAt", "triedAt", "redeliveries", "version", "generation", "tried"] }], ttl = "expiresAt" }
-    endpoints         = { keys = ["endpointId"], types = { endpointId = "S" } }
-    holds             = { keys = ["accountId", "holdId"], types = { accountId = "S", holdId = "S" } }
-    inventory         = { keys = ["sku"], types = { sku = "S" } }
-    inventory-due     = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
-    jobs              = { keys = ["partition", "place"], types = { partition = "S", place = "S" }, ttl = "expiresAt" }
-    leases            = { keys = ["stream", "shardId"], types = { stream = "S", shardId = "S" } }
-    ledger            = { keys = ["accountId", "sequence"], types = { accountId = "S", sequence = "N" } }
-    once              = { keys = ["idempotencyKey"], types = { idempotencyKey = "S" }, ttl = "expiresAt" }
-    order-events      = { keys = ["orderId", "entry"], types = { orderId = "S", entry = "S" } }
-    order-lists       = { keys = ["listKey", "placeKey"], types = { listKey = "S", placeKey = "S" }, ttl = "expiresAt" }
-    order-requests    = { keys = ["orderId", "req"], types = { orderId = "S", req = "B" } }
-    orders            = { keys = ["orderId"], types = { orderId = "S" }, stream = "NEW_AND_OLD_IMAGES" }
-    orders-due        = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
-    parked-tasks      = { keys = ["orderId"], types = { orderId = "S" }, ttl = "expiresAt" }
-    payments          = { keys = ["paymentId"], types = { paymentId = "S" } }
-    payments-due      = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
-    processes         = { keys = ["kind", "id"], types = { kind = "S", id = "S" }, ttl = "expiresAt" }
-    refusals          = { keys = ["orderId"], types = { orderId = "S" }, ttl = "expiresAt" }
-    sandbox-charges   = { keys = ["paymentKey"], types = { paymentKey = "S" } }
-    sandbox-shipments = { keys = ["pk", "sk"], types = { pk = "S", sk = "S" }, ttl = "expiresAt" }
-    transfers         = { keys = ["transferId"], types = { transferId = "S" } }
+    accounts           = { keys = ["accountId"], types = { accountId = "S" } }
+    actions            = { keys = ["actionId"], types = { actionId = "S" }, ttl = "forgetAt" }
+    api-keys           = { keys = ["keyId"], types = { keyId = "S" } }
+    audit              = { keys = ["day", "place"], types = { day = "S", place = "S" }, ttl = "expiresAt" }
+    carrier-reports    = { keys = ["pk", "sk"], types = { pk = "S", sk = "S" }, ttl = "expiresAt" }
+    dead-letters       = { keys = ["source", "id"], types = { source = "S", id = "S" }, ttl = "expireAt" }
+    deliveries         = { keys = ["orderId", "delivery"], types = { orderId = "S", delivery = "S", queue = "S", due = "N" }, indexes = [{ name = "queue", keys = ["queue", "due"], projection = "INCLUDE", attributes = ["key", "state", "event", "from", "at", "recordedAt", "attributes", "cause", "status", "attempts", "answer", "response", "error", "createdAt", "triedAt", "redeliveries", "version", "generation", "tried"] }], ttl = "expiresAt" }
+    endpoints          = { keys = ["endpointId"], types = { endpointId = "S" } }
+    holds              = { keys = ["accountId", "holdId"], types = { accountId = "S", holdId = "S" } }
+    inventory          = { keys = ["sku"], types = { sku = "S" } }
+    inventory-due      = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
+    jobs               = { keys = ["partition", "place"], types = { partition = "S", place = "S" }, ttl = "expiresAt" }
+    leases             = { keys = ["stream", "shardId"], types = { stream = "S", shardId = "S" } }
+    ledger             = { keys = ["accountId", "sequence"], types = { accountId = "S", sequence = "N" } }
+    once               = { keys = ["idempotencyKey"], types = { idempotencyKey = "S" }, ttl = "expiresAt" }
+    order-events       = { keys = ["orderId", "entry"], types = { orderId = "S", entry = "S" } }
+    order-lists        = { keys = ["listKey", "placeKey"], types = { listKey = "S", placeKey = "S" }, ttl = "expiresAt" }
+    order-requests     = { keys = ["orderId", "req"], types = { orderId = "S", req = "B" } }
+    orders             = { keys = ["orderId"], types = { orderId = "S" }, stream = "NEW_AND_OLD_IMAGES" }
+    orders-due         = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
+    parked-tasks       = { keys = ["orderId"], types = { orderId = "S" }, ttl = "expiresAt" }
+    payments           = { keys = ["paymentId"], types = { paymentId = "S" } }
+    payments-due       = { keys = ["shard", "due"], types = { shard = "S", due = "S" } }
+    processes          = { keys = ["kind", "id"], types = { kind = "S", id = "S" }, ttl = "expiresAt" }
+    refusals           = { keys = ["orderId"], types = { orderId = "S" }, ttl = "expiresAt" }
+    sandbox-charges    = { keys = ["paymentKey"], types = { paymentKey = "S" } }
+    sandbox-shipments  = { keys = ["pk", "sk"], types = { pk = "S", sk = "S" }, ttl = "expiresAt" }
+    scheduled-requests = { keys = ["orderId", "entry"], types = { orderId = "S", entry = "S" }, ttl = "expiresAt" }
+    transfers          = { keys = ["transferId"], types = { transferId = "S" } }
   }
 
   activities = [

@@ -60,7 +60,7 @@ type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Config says where a person may be. All fields but Lists and Stuck are required.
+// Config says where a person may be. All fields but Lists, Stuck and Scheduled are required.
 type Config struct {
 	DynamoDB dynamoDB
 	Orders   *transitions.Orders
@@ -77,6 +77,10 @@ type Config struct {
 	// Stuck has the rows of stuck orders. Default: none.
 	Stuck interface {
 		ForgetStuck(ctx context.Context, order string) error
+	}
+	// Scheduled has the requests for later. Default: none.
+	Scheduled interface {
+		Forget(ctx context.Context, order transitions.OrderID) (int, error)
 	}
 	// QuietFor is how long an order must not have moved: longer than a handler takes that has begun
 	// with a change just before.
@@ -227,6 +231,10 @@ func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased
 		return err
 	}
 
+	if err := e.forgetScheduled(ctx, id); err != nil {
+		return err
+	}
+
 	if len(unreadable) > 0 {
 		return fmt.Errorf("%w: %s", ErrUnreadableDeadLetters, strings.Join(unreadable, ", "))
 	}
@@ -237,11 +245,27 @@ func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased
 		return err
 	}
 
+	// None can be placed from now on.
+	if err := e.forgetScheduled(ctx, id); err != nil {
+		return err
+	}
+
 	// A handler that read the order before this write may have stored a notification after the
 	// deliveries were erased. A handler that reads it from now on finds it erased, and erases its
 	// own notification.
 	late, err := e.cfg.Deliveries.Erase(ctx, string(id))
 	done.Deliveries += late
+
+	return err
+}
+
+// forgetScheduled deletes the requests for later. The order has ended, so none of them could be applied.
+func (e *Eraser) forgetScheduled(ctx context.Context, id transitions.OrderID) error {
+	if e.cfg.Scheduled == nil {
+		return nil
+	}
+
+	_, err := e.cfg.Scheduled.Forget(ctx, id)
 
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"ratchet/streams/reactions"
 	"ratchet/streams/retryqueue"
 	"ratchet/transitions"
+	"ratchet/transitions/scheduled"
 	"ratchet/workflow"
 )
 
@@ -113,6 +114,14 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 
 	for _, timer := range e.Timers {
 		due = append(due, ofTimer(timer))
+	}
+
+	later, err := a.scheduledOf(ctx, e.Order)
+	missed("scheduled requests", err)
+	for _, r := range later {
+		if r.Status == scheduled.Pending {
+			due = append(due, ofScheduled(r, e.Order, time.Now()))
+		}
 	}
 
 	if a.ShipmentDue != nil {

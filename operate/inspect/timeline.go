@@ -19,6 +19,7 @@ import (
 	"ratchet/streams/retryqueue"
 	"ratchet/transitions"
 	"ratchet/transitions/refusals"
+	"ratchet/transitions/scheduled"
 	"ratchet/workflow"
 )
 
@@ -40,6 +41,7 @@ const (
 	aboutRetry       Kind = "retry"
 	aboutDeadLetter  Kind = "dead letter"
 	aboutEffect      Kind = "effect"
+	aboutScheduled   Kind = "scheduled"
 )
 
 // Moment is one fact of an order's time line.
@@ -133,6 +135,10 @@ type Around struct {
 	}
 	Refusals interface {
 		Of(ctx context.Context, order string) (refusals.Entries, error)
+	}
+	// Scheduled has the requests for later.
+	Scheduled interface {
+		OfOrder(ctx context.Context, order transitions.OrderID) (found []scheduled.Request, complete bool, err error)
 	}
 	// Mapping says how the order stands in its table.
 	Mapping transitions.Mapping
@@ -235,6 +241,10 @@ func (e Explanation) Timeline(ctx context.Context, d *workflow.Definition, a Aro
 		found, err := a.Refusals.Of(ctx, string(e.Order.ID))
 		add("refusals", ofRefusals(d, found), err)
 	}
+
+	// An error is listed by Due.
+	later, _ := a.scheduledOf(ctx, e.Order)
+	add("scheduled requests", ofEnded(later), nil)
 
 	// A stable sort keeps moments of one millisecond in the order of the sources: a transition
 	// stands before what followed from it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,6 +34,7 @@ type body struct {
 	Values       map[string]jsontext.Value `json:"values"`
 	Own          transitions.OwnChange     `json:"own"`
 	Cause        transitions.Cause         `json:"cause"`
+	At           *time.Time                `json:"at"`
 }
 
 // format is the number of the body's format. A body without a number has this format. Raise the
@@ -41,20 +43,27 @@ type body struct {
 const format = 1
 
 // Decode reads the request of a message. The body is strict JSON: the members of
-// transitions.Request and "format" by their exact names, no duplicates, no unknown members, no
+// transitions.Request, "format" and "at" by their exact names, no duplicates, no unknown members, no
 // trailing data. A request without a transitionId and a requestId gets the message's own id as its
 // requestId. The trace of its cause comes from the message attribute [queues.AttributeTrace], else
 // from the body; a trace that is no traceparent of version 00 is left out. The cause shows that the
 // request came through the queue: its source is "queue", and the actor in the body gets the prefix
 // "queue:". The error wraps [ErrMalformed].
 func Decode(m queues.Message) (transitions.Request, error) {
+	r, _, err := decode(m)
+
+	return r, err
+}
+
+// decode is Decode, and returns the time at which the request is to be applied, nil for now.
+func decode(m queues.Message) (transitions.Request, *time.Time, error) {
 	if err := checkFormat(m.Body); err != nil {
-		return transitions.Request{}, err
+		return transitions.Request{}, nil, err
 	}
 
 	var in body
 	if err := json.Unmarshal([]byte(m.Body), &in, json.RejectUnknownMembers(true)); err != nil {
-		return transitions.Request{}, malformed(err)
+		return transitions.Request{}, nil, malformed(err)
 	}
 
 	r := transitions.Request{
@@ -74,7 +83,7 @@ func Decode(m queues.Message) (transitions.Request, error) {
 	for name, text := range in.Values {
 		v, err := value(text)
 		if err != nil {
-			return transitions.Request{}, fmt.Errorf("%w: values: %w", ErrMalformed, err)
+			return transitions.Request{}, nil, fmt.Errorf("%w: values: %w", ErrMalformed, err)
 		}
 
 		r.Values[name] = v
@@ -87,7 +96,7 @@ func Decode(m queues.Message) (transitions.Request, error) {
 	// With such an id, a sender could make the execution's own request with the same id count as a
 	// repeat.
 	if r.RequestID.IsReserved() {
-		return transitions.Request{}, fmt.Errorf("%w: requestId: must not be one of those that executions use, such as payment/paid", ErrMalformed)
+		return transitions.Request{}, nil, fmt.Errorf("%w: requestId: must not be one of those that executions use, such as payment/paid", ErrMalformed)
 	}
 
 	// The attribute is preferred, because the sender of the message has set it. The body may come
@@ -102,13 +111,17 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		r.Cause.Trace = ""
 	}
 
+	if in.At != nil && r.RequestID == "" {
+		return transitions.Request{}, nil, fmt.Errorf("%w: at: needs a requestId", ErrMalformed)
+	}
+
 	if err := r.Validate(); err != nil {
-		return transitions.Request{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return transitions.Request{}, nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	// Set last, so that a source or actor in the body cannot name another part of Ratchet.
 	r.Cause.Source, r.Cause.Actor = source, claimedActor(r.Cause.Actor)
 
-	return r, nil
+	return r, in.At, nil
 }
 
 // checkFormat refuses a message of another format. It ignores the other members, because in another

@@ -16,6 +16,10 @@
 //	Conflict, Illegal   rejected, like a malformed body
 //	no answer           retried without counting an attempt
 //
+// A body with "at" is a request for later ([scheduled.Schedule]). Its message is done as soon as the request is stored:
+//
+//	{"orderId":"o-1","event":"cancel","requestId":"trial-1","at":"2026-12-24T18:00:00Z"}
+//
 // The last retry that the consumer's Attempts allow becomes a rejection. The reason of a rejection
 // because of a verdict is a [*VerdictError], so that a queues.Middleware can treat some verdicts as
 // done.

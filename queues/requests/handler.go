@@ -9,6 +9,7 @@ import (
 
 	"ratchet/queues"
 	"ratchet/transitions"
+	"ratchet/transitions/scheduled"
 	"ratchet/workflow"
 )
 
@@ -22,10 +23,14 @@ type applier interface {
 type Config struct {
 	// Orders is required.
 	Orders applier
+	// Scheduled keeps the requests for later, those with "at". Without it, they are rejected.
+	Scheduled interface {
+		Place(context.Context, transitions.Request, time.Time) (scheduled.Placed, error)
+	}
 	// Answer is called at least once with the final verdict on a request, before its message is
 	// done or rejected. It may send the verdict to the client. If it returns an error, the message
 	// is retried. Answer is not called for a request that is rejected because its attempts are used
-	// up: the dead letter has the reason. Optional.
+	// up: the dead letter has the reason, and not for a request for later. Optional.
 	Answer func(ctx context.Context, m queues.Message, r transitions.Request, result transitions.Result) error
 }
 
@@ -74,9 +79,12 @@ func (e *VerdictError) Error() string {
 // Handle applies the request of a message. It is a handler for queues.Config and
 // queues.LambdaConfig.
 func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
-	r, err := Decode(m)
-	if err != nil {
+	r, at, err := decode(m)
+	switch {
+	case err != nil:
 		return queues.Reject(err)
+	case at != nil:
+		return h.schedule(ctx, m, r, *at)
 	}
 
 	result, err := h.cfg.Orders.Apply(ctx, r)

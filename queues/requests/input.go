@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -24,11 +25,30 @@ var deduplicationRule = sync.OnceValue(func() *regexp.Regexp { return regexp.Mus
 // whose URL ends in ".fifo", the order's id is the group, and the deduplication id identifies the
 // request.
 func Input(queueURL string, r transitions.Request) (*sqs.SendMessageInput, error) {
+	return input(queueURL, r, r)
+}
+
+// InputAt is Input of a request that is judged and applied at the time (see package scheduled). It must have a
+// requestId.
+func InputAt(queueURL string, r transitions.Request, at time.Time) (*sqs.SendMessageInput, error) {
+	if r.RequestID == "" {
+		return nil, fmt.Errorf("%w: requestId: a request for later needs one", transitions.ErrInvalidRequest)
+	}
+
+	return input(queueURL, r, struct {
+		transitions.Request
+
+		At time.Time `json:"at"`
+	}{r, at})
+}
+
+// input returns the message for a request with the body.
+func input(queueURL string, r transitions.Request, body any) (*sqs.SendMessageInput, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 
-	text, err := json.Marshal(r)
+	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request for order %s: %w", r.OrderID, err)
 	}

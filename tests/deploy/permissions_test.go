@@ -222,6 +222,7 @@ func (r *recordedBackend) serveAPI() string {
 		t.Fatal(err)
 	}
 	r.vars["TOKEN"] = string(token)
+	r.vars["NOW"], r.vars["LATER"] = time.Now().UTC().Format(time.RFC3339), time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	r.vars["ACTION_KEYS"] = "1:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 	b := r.connect("api", func(c *server.Config) {
@@ -337,6 +338,12 @@ func (r *recordedBackend) commands() {
 		t.Fatal(err)
 	}
 	r.vars["LIFE"] = string(placed.Incarnation)
+
+	later, err := r.Scheduled.Place(t.Context(), transitions.Request{OrderID: "o-1", Event: workflow.Cancel, RequestID: "later"}, time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.vars["SCHEDULED"] = string(later.Request.ID)
 	r.vars["REPORT"] = r.file("key,kind,amount,currency,state\n")
 	r.vars["REQUESTS"] = r.file(`{"orderId":"o-replayed","event":"place","items":[{"sku":"mug","quantity":1,"price":100}],"total":{"amount":100,"currency":"EUR"}}`)
 

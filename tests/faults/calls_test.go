@@ -145,6 +145,20 @@ var calls = map[string]func(w *world, id string) cell{
 			made: func() bool { return w.number(w.order(id), "transitionId") == 2 },
 		}
 	},
+	"transitions.Orders.ApplyWith": func(w *world, id string) cell {
+		w.placed(id)
+		beside := dynamo.Item{"idempotencyKey": dynamo.S("with-" + id)}
+
+		return cell{
+			call: func(ctx context.Context, k kit) (answer, error) {
+				return verdict(k.orders.ApplyWith(ctx, transitions.Request{OrderID: transitions.OrderID(id), Event: workflow.Pay, RequestID: "later"},
+					func(t *txn.Transaction, _ transitions.Transition) {
+						t.Add("row beside it", types.TransactWriteItem{Put: &types.Put{TableName: aws.String(shop.ClaimsTable), Item: beside}}, nil)
+					}))
+			},
+			made: func() bool { return w.number(w.order(id), "transitionId") == 2 },
+		}
+	},
 	"transitions.Orders.ApplyTimer": func(w *world, id string) cell {
 		terms, err := workflow.OrderWith(workflow.Terms{ExpireUnpaid: time.Hour})
 		w.must(err)

@@ -13,10 +13,16 @@ import (
 var unset = map[string]string{
 	"streams/lambda.Config.Margin": "a function that needs longer to report its batch sets it",
 
-	"once.Config.Now":           "a clock for tests; it goes when the package is rebuilt",
-	"once/inventory.Config.Now": "a clock for tests; it goes when the package is rebuilt",
-	"once/ledger.Config.Now":    "a clock for tests; it goes when the package is rebuilt",
-	"payments.Config.Now":       "a clock for tests; it goes when the package is rebuilt",
+	"once.Config.Now":                       "a clock for tests; it goes when the package is rebuilt",
+	"once/inventory.Config.Now":             "a clock for tests; it goes when the package is rebuilt",
+	"once/ledger.Config.Now":                "a clock for tests; it goes when the package is rebuilt",
+	"transitions/scheduled.Config.Now":      "a clock for tests, which are wrong about the time",
+	"transitions/scheduled.Config.Attempts": "tests of lost answers give up early",
+	"operate/jobs.RunnerConfig.AtOnce":      "tests show the bound with few jobs",
+	"operate/jobs.RunnerConfig.Lease":       "tests of workers that are killed need short leases",
+	"operate/jobs.RunnerConfig.Look":        "tests wait for runners that look often",
+	"operate/jobs.Config.Rows":              "tests show how a job ends whose rows have expired",
+	"payments.Config.Now":                   "a clock for tests; it goes when the package is rebuilt",
 }
 
 // TestOptionsHaveAUse: each exported field of a struct whose name ends in Config or Options is set by a file of

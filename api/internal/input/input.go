@@ -15,6 +15,11 @@ type Order struct {
 	OrderID string `path:"orderId" minLength:"1" maxLength:"235" pattern:"^[^:\\x00-\\x1f\\x7f-\\x9f]*[^:.\\x00-\\x1f\\x7f-\\x9f][^:\\x00-\\x1f\\x7f-\\x9f]*$" doc:"Up to 235 bytes of UTF-8 without control characters and colons, percent-encoded." example:"o-1"`
 }
 
+// Scheduled is the path parameter of a transition that is requested for later.
+type Scheduled struct {
+	ScheduledID string `path:"scheduledId" minLength:"32" maxLength:"32" pattern:"^[0-9a-f]{32}$" example:"0123456789abcdef0123456789abcdef"`
+}
+
 // Reservation is the path parameter of a reservation of stock: a name that the caller has chosen, or
 // the name of an order's life, which is the order's id, a dot and an incarnation of 13 characters.
 type Reservation struct {

@@ -26,6 +26,7 @@ import (
 	"ratchet/shipping/reports"
 	"ratchet/streams/deadletters"
 	"ratchet/transitions"
+	"ratchet/transitions/scheduled"
 	"ratchet/workflow/scaffold"
 )
 
@@ -204,10 +205,11 @@ var statuses = []struct {
 		deadletters.ErrRedriving,
 		reports.ErrNoAttention, reports.ErrNoShipment, shipping.ErrNotCanceled, shipping.ErrCanceled, shipping.ErrCanceledByCarrier,
 		transitions.ErrOrderFull,
+		scheduled.ErrConflict, scheduled.ErrFull, scheduled.ErrTime, scheduled.ErrEnded, scheduled.ErrAnotherLife,
 		jobs.ErrState,
 		notify.ErrExists, notify.ErrConfigured, notify.ErrPending, notify.ErrTooMany,
 	}},
-	{NotFound, []error{ErrNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, deadletters.ErrNotFound, jobs.ErrNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
+	{NotFound, []error{ErrNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, scheduled.ErrNotFound, deadletters.ErrNotFound, jobs.ErrNotFound, notify.ErrNotFound, reports.ErrUnknownReport}},
 	{Forced, []error{activities.ErrForced, activities.ErrStuck}},
 	{Usage, []error{
 		transitions.ErrInvalidRequest, server.ErrDefinition, server.ErrStateMachine, server.ErrUnnamed, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/plural"
 	"ratchet/once/actions"
@@ -29,11 +30,11 @@ func actionsBulk(a *actionSettings) *cobra.Command {
 	payload := addPayloadFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		b.ID = args[0]
-		if b.ActiveAt, err = fixed("active-at", *active); err != nil {
+		if b.ActiveAt, err = arguments.Fixed("active-at", *active); err != nil {
 			return err
 		}
 
-		if b.ExpiresAt, err = fixed("expires-at", *expires); err != nil {
+		if b.ExpiresAt, err = arguments.Fixed("expires-at", *expires); err != nil {
 			return err
 		}
 

@@ -36,12 +36,12 @@ func actionsCreate(a *actionSettings) *cobra.Command {
 		}
 
 		// A repeat must ask for the same content, so with a name the times must not depend on now.
-		read := moment
+		read := arguments.Moment
 		switch named := *code != "" || *request != ""; {
 		case named && *expires == "":
 			return exit.UsageError("expires-at: must be given with --code or --request-id, like 2026-12-24T18:00:00Z, so that a repeat asks for the same")
 		case named:
-			read = fixed
+			read = arguments.Fixed
 		case *expires == "":
 			*expires = "24h"
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -94,38 +93,4 @@ func addPayloadFlag(c *cobra.Command) func() (json.RawMessage, error) {
 
 		return text, nil
 	}
-}
-
-// moment parses a time: RFC 3339, or a duration from now. Empty is the zero time.
-func moment(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-
-	if d, err := time.ParseDuration(text); err == nil {
-		return time.Now().Add(d), nil
-	}
-
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, exit.UsageError("%s %q: a time like 2026-12-24T18:00:00Z, or a duration from now like 24h", flag, text)
-	}
-
-	return at, nil
-}
-
-// fixed parses a time in RFC 3339, which is the same when the command is repeated. Empty is
-// the zero time.
-func fixed(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-
-	// No durations here: they would give another time with every repeat.
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, exit.UsageError("%s %q: a time like 2026-12-24T18:00:00Z", flag, text)
-	}
-
-	return at, nil
 }

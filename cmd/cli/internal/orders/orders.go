@@ -14,7 +14,7 @@ import (
 
 func ordersCommand(s *settings.Settings) *cobra.Command {
 	return settings.Group("orders", "Create, read and move orders",
-		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s), ordersEdit(s), ordersShip(s), ordersErase(s), ordersRebuild(s), ordersRebuildLists(s), ordersRebuildTimers(s), ordersRenew(s), ordersImport(s), ordersAdopt(s))
+		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s), ordersScheduled(s), ordersEdit(s), ordersShip(s), ordersErase(s), ordersRebuild(s), ordersRebuildLists(s), ordersRebuildTimers(s), ordersRenew(s), ordersImport(s), ordersAdopt(s))
 }
 
 // getOrder returns the order, or exit.ErrNotFound.

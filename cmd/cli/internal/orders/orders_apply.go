@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +27,10 @@ func ordersApply(s *settings.Settings) *cobra.Command {
 			"otherwise the next id is assigned to --request-id, and a repeat with the same --request-id gets\n" +
 			"the same answer. With --queue the request is sent to the requests' queue, and a worker applies\n" +
 			"it. The reason is kept with the transition and is no part of the request: a repeat may have\n" +
-			"another one.",
-		Example: "  ratchet orders apply o-1 cancel --request-id r-17 --reason fraud --reason-text 'address does not exist'",
+			"another one. With --at the request is judged and applied at that time, and not before;\n" +
+			"`ratchet orders scheduled` lists, moves and withdraws what waits.",
+		Example: "  ratchet orders apply o-1 cancel --request-id r-17 --reason fraud --reason-text 'address does not exist'\n" +
+			"  ratchet orders apply o-1 cancel --request-id r-18 --at 2027-01-01T00:00:00Z",
 	}
 	cause := arguments.ReasonFlags(c)
 	checkSkipped := forceFlag(c, cause)
@@ -36,9 +39,10 @@ func ordersApply(s *settings.Settings) *cobra.Command {
 	from := c.Flags().String("from", "", "only from this state")
 	values := c.Flags().StringToString("value", nil, "NAME=VALUE for a guard of the event; whole numbers, true and false are passed with their type")
 	own := ownFlags(c)
+	at := c.Flags().String("at", "", "apply it at this time, like 2026-12-24T18:00:00Z, at most a year ahead; default: now")
 	queue := c.Flags().Bool("queue", false, "send it to the requests' queue and print the message's id")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := arguments.Given(c.Flags(), "request-id", "from"); err != nil {
+		if err := arguments.Given(c.Flags(), "request-id", "from", "at"); err != nil {
 			return err
 		}
 
@@ -79,11 +83,16 @@ func ordersApply(s *settings.Settings) *cobra.Command {
 		}
 
 		// Without a name, a call that is repeated after a lost answer would be a second request.
-		if r.TransitionID == 0 && r.RequestID == "" {
+		if (r.TransitionID == 0 || *at != "") && r.RequestID == "" {
 			r.RequestID = transitions.RequestID("cli-" + arguments.NewRequestID())
 		}
 
 		if err := r.Validate(); err != nil {
+			return err
+		}
+
+		when, err := arguments.Fixed("at", *at)
+		if err != nil {
 			return err
 		}
 
@@ -93,12 +102,19 @@ func ordersApply(s *settings.Settings) *cobra.Command {
 				return err
 			}
 
-			if err := checkSkipped(c.Context(), b, r.OrderID, r.Event, r.MadeBy); err != nil {
-				return err
+			// What is due at a later time is not known now.
+			if !when.IsZero() && !*queue {
+				return scheduleRequest(c.Context(), c.OutOrStdout(), b, r, when, s.JSON)
+			}
+
+			if when.IsZero() {
+				if err := checkSkipped(c.Context(), b, r.OrderID, r.Event, r.MadeBy); err != nil {
+					return err
+				}
 			}
 
 			if *queue {
-				return sendRequest(c.Context(), c.OutOrStdout(), b, r, s.JSON)
+				return sendRequest(c.Context(), c.OutOrStdout(), b, r, when, s.JSON)
 			}
 
 			result, err := b.Orders.Apply(c.Context(), r)
@@ -119,8 +135,8 @@ func ordersApply(s *settings.Settings) *cobra.Command {
 }
 
 // sendRequest sends the request to the queue and prints the message's id.
-func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transitions.Request, asJSON bool) error {
-	id, err := b.Request(ctx, r)
+func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transitions.Request, at time.Time, asJSON bool) error {
+	id, err := b.RequestAt(ctx, r, at)
 	if err != nil {
 		return err
 	}

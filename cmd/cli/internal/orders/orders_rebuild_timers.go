@@ -15,8 +15,9 @@ import (
 
 const rebuildTimersHelp = `Writes the due row of every order that time moves: of orders that are older than the timed transitions
 of the definition (after), or than their change, and of orders whose records the stream has lost. ratchet doctor says when that is needed.
+And of every request for later (orders apply --at) that waits, after the table of due rows was lost or restored.
 
-It reads the table of orders. Workers may run meanwhile. It may be stopped and repeated; it goes on
+It reads the table of orders, if the definition has timed transitions, and that of requests for later. Workers may run meanwhile. It may be stopped and repeated; it goes on
 with what is left. A row that is there already is written again, which changes nothing.
 
 Exit status: 0 done; 1 failed, or orders cannot be read; 2 bad input.`
@@ -25,23 +26,30 @@ func ordersRebuildTimers(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{Use: "rebuild-timers", Short: "Write the due rows of orders that time moves", Args: cobra.NoArgs, Long: rebuildTimersHelp, Example: "  ratchet orders rebuild-timers"}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.With(c.Context(), func(b *server.Backend) error {
-			if !b.Orders.HasTimers() {
-				return exit.UsageError("the definition of orders has no timed transitions (after)")
-			}
-			seen := s.Progress.Orders("read")
-
-			found, err := b.Timers.Rebuild(c.Context(), func(r timers.Rebuilt) { seen(r.Orders) })
+			waiting, err := b.Scheduled.Rebuild(c.Context(), func(n int) { s.Progress.Print("%s read", plural.Of(n, "scheduled request")) })
 			if err != nil {
 				return err
 			}
 
+			var found timers.Rebuilt
+			if b.Orders.HasTimers() {
+				seen := s.Progress.Orders("read")
+				if found, err = b.Timers.Rebuild(c.Context(), func(r timers.Rebuilt) { seen(r.Orders) }); err != nil {
+					return err
+				}
+			}
+
 			if s.JSON {
-				err = terminal.PrintJSON(c.OutOrStdout(), found)
+				err = terminal.PrintJSON(c.OutOrStdout(), struct {
+					timers.Rebuilt
+
+					Scheduled int `json:"scheduled"`
+				}{found, waiting})
 			} else {
 				if found.Resumed {
 					fmt.Fprintln(c.OutOrStdout(), "went on after a run that was stopped")
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s: time moves %d of them; %d cannot be read\n", plural.Of(found.Orders, "order"), found.Timers, found.Unreadable)
+				fmt.Fprintf(c.OutOrStdout(), "%s: time moves %d of them; %d cannot be read; %s\n", plural.Of(found.Orders, "order"), found.Timers, found.Unreadable, plural.Of(waiting, "scheduled request"))
 			}
 
 			if err == nil && found.Unreadable > 0 {
