@@ -161,6 +161,7 @@ func (s *service) addItems(ctx context.Context, c caller, in *addItemsInput) (*o
 	}
 
 	result, err := s.cfg.Orders.AddItems(ctx, e, c.tenant.items(in.Body.Items)...)
+
 	return s.editOutput(c, e, result, err)
 }
 
@@ -221,6 +222,7 @@ func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*ord
 	}
 
 	result, err := s.cfg.Orders.AddNote(ctx, e, transitions.Note{By: in.Body.By, Text: in.Body.Text})
+
 	return s.editOutput(c, e, result, err)
 }
 

@@ -78,7 +78,7 @@ type jobSample struct {
 
 type jobShown struct {
 	ID        string         `json:"id"`
-	Kind      string         `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild,orders-migrate"`
+	Kind      string         `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild"`
 	Filter    jobFilter      `json:"filter"`
 	IDs       int            `json:"ids,omitempty" doc:"How many ids it was created with. Absent with a filter."`
 	DryRun    bool           `json:"dryRun"`

@@ -398,6 +398,7 @@ func TestNoParameterOfTheDocumentMayBeEmpty(t *testing.T) {
 				}
 
 				texts++
+
 				if p.Schema.MinLength < 1 {
 					t.Errorf("%s %s: the %s parameter %q may be empty", method, path, p.In, p.Name)
 				}

@@ -2,13 +2,11 @@ package console
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -17,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"ratchet/api"
-	"ratchet/api/auth"
 	"ratchet/console/session"
 )
 
@@ -444,76 +441,4 @@ func readable(body []byte) (secret, text string) {
 // shellOf is the shell of a page for the visitor.
 func (h *handler) shellOf(v *visit, title string) shell {
 	return shell{title: title, who: v.by.ID, tenant: string(v.by.Tenant), scope: string(v.by.Scope), logout: h.cfg.Login != nil}
-}
-
-// quoted writes a word of a shell.
-func quoted(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
-
-// curlLine is the request as a command. Before there is a reason, it has a word in its place.
-func (s shown) curlLine() string {
-	s.values = maps.Clone(s.values)
-	s.values[reasonValue] = cmp.Or(s.values[reasonValue], "WHY")
-
-	var b strings.Builder
-	fmt.Fprintf(&b, `curl -X %s "$RATCHET_API%s" -H "Authorization: Bearer $RATCHET_API_KEY"`, s.method, s.address())
-
-	for _, header := range s.headers() {
-		fmt.Fprintf(&b, " -H %s", quoted(header.name+": "+header.value))
-	}
-
-	if body, err := s.request(); err == nil && body != nil {
-		fmt.Fprintf(&b, " -H 'Content-Type: application/json' -d %s", quoted(string(body)))
-	}
-
-	return b.String()
-}
-
-// commandLine is the same act on the command line.
-func (s *shown) commandLine() string {
-	line := fill(s.command, s.values, func(value string) string {
-		if value == "" {
-			return "…"
-		}
-
-		return quoted(value)
-	})
-
-	for _, f := range s.fields {
-		switch value := s.values[f.name]; {
-		case f.flag == "" || value == "":
-		case f.kind == "check":
-			line += " " + f.flag
-		default:
-			line += " " + f.flag + " " + quoted(f.onCommandLine(value))
-		}
-	}
-
-	if s.arguments != nil {
-		if s.tenant != string(auth.DefaultTenant) {
-			line += " --tenant " + s.tenant
-		}
-
-		for _, argument := range s.arguments(s.values) {
-			line += " " + quoted(argument)
-		}
-	}
-
-	return line
-}
-
-// onCommandLine is a value of the field as a flag has it.
-func (f field) onCommandLine(value string) string {
-	if at, err := utc(value); f.kind == "datetime-local" && err == nil {
-		return at
-	}
-
-	return value
 }

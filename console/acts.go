@@ -39,7 +39,7 @@ type act struct {
 	grave bool
 	// command is the same on the command line. The flags of fields follow, and then the arguments, if there are more.
 	command   string
-	arguments func(values) []string
+	arguments func(tenant string, v values) []string
 	// page is the page to go back to, with values in it. "": that of what the act is about.
 	page string
 	// made is the page of what the act makes, whose id is in the answer.

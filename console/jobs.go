@@ -163,9 +163,14 @@ func utc(text string) (string, error) {
 }
 
 // arguments are the ids as the command line has them.
-func (k jobKind) arguments(v values) (arguments []string) {
+func (k jobKind) arguments(tenant string, v values) (arguments []string) {
 	for _, id := range strings.Fields(v[idsValue]) {
-		if stored, err := base64.RawURLEncoding.DecodeString(id); err == nil && k.encoded {
+		stored, err := base64.RawURLEncoding.DecodeString(id)
+
+		switch {
+		case !k.encoded:
+			id = storedID(tenant, id)
+		case err == nil:
 			id = string(stored)
 		}
 		arguments = append(arguments, id)

@@ -11,8 +11,6 @@ import (
 	"ratchet/streams/reactions"
 	"ratchet/streams/replay"
 	"ratchet/transitions"
-	"ratchet/workflow"
-	"ratchet/workflow/file"
 )
 
 func (b *Backend) assembleJobs() (err error) {
@@ -35,7 +33,6 @@ func (b *Backend) JobRunner(name string) (*jobs.Runner, error) {
 		jobs.EraseOrders:        jobs.Erasures{Ended: erasure.Ended{Orders: b.Orders, Lists: b.Lists}, Eraser: eraser},
 		jobs.ReplayStream:       jobs.Stream{Orders: b.Orders, Rebuild: b.jobReplay},
 		jobs.RefillStream:       jobs.Stream{Orders: b.Orders, Rebuild: b.jobRefill},
-		jobs.MigrateOrders:      jobs.Migrations{Orders: b.Orders, Ways: b.Ways},
 	}
 	if b.Lists != nil {
 		works[jobs.RebuildLists] = jobs.Lists{Lists: b.Lists}
@@ -79,36 +76,6 @@ func (b *Backend) jobRebuild(j jobs.Job, order transitions.OrderID) (replay.Rebu
 	r.Since = j.Filter.Since
 
 	return r, nil
-}
-
-// Ways reads the other versions of the order definition and the mappings between them.
-func (b *Backend) Ways(m jobs.Migration) (*workflow.Migrations, error) {
-	versions := []*workflow.Definition{b.Orders.Definition()}
-	for i, text := range m.Definitions {
-		d, err := file.Parse(fmt.Sprintf("definition %d", i+1), []byte(text))
-		if err != nil {
-			return nil, err
-		}
-		versions = append(versions, d)
-	}
-
-	// The program has the built-in version, so it needs no file, if it is one of the same workflow.
-	builtIn := workflow.Order()
-	known := slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == builtIn.Version() })
-
-	if builtIn.Name() == versions[0].Name() && !known {
-		versions = append(versions, builtIn)
-	}
-
-	var steps []workflow.Migration
-	if m.Mapping != "" {
-		var err error
-		if steps, err = file.ParseMigrations("mapping", []byte(m.Mapping)); err != nil {
-			return nil, err
-		}
-	}
-
-	return workflow.NewMigrations(versions, steps)
 }
 
 // runJobs runs the jobs until ctx ends.

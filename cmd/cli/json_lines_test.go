@@ -44,7 +44,7 @@ func TestListsPrintOneLineOfJSONForEachElement(t *testing.T) {
 	})
 
 	atLeast := map[string]int{"orders list": 2, "accounts list": 2, "accounts statement": 2, "transfers list": 2}
-	on := map[string]string{"accounts statement": "orders:sales:EUR", "deliveries list": "--all"}
+	on := map[string]string{"accounts statement": "orders:sales:EUR", "deliveries list": "--all", "orders scheduled list": "o-1"}
 	lists := 0
 
 	for _, c := range runnable(newRoot(server.Parts{})) {

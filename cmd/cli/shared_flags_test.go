@@ -118,6 +118,7 @@ func TestHelpFitsOnAScreen(t *testing.T) {
 
 		var help bytes.Buffer
 		c.SetOut(&help)
+		c.InitDefaultHelpFlag() // as before every call
 
 		if err := c.Help(); err != nil {
 			t.Fatal(err)

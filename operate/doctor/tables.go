@@ -110,6 +110,7 @@ func (e *examination) checkTable(ctx context.Context, want Table) (checks []Chec
 		if want.Given {
 			found = "has the key and the stream that the settings say"
 		}
+
 		if len(operations) > 0 {
 			found += "; allowed: " + strings.Join(operations, ", ")
 		}

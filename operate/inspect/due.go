@@ -118,6 +118,7 @@ func (e Explanation) Due(ctx context.Context, a Around) (due []Due, incomplete [
 
 	later, err := a.scheduledOf(ctx, e.Order)
 	missed("scheduled requests", err)
+
 	for _, r := range later {
 		if r.Status == scheduled.Pending {
 			due = append(due, ofScheduled(r, e.Order, time.Now()))

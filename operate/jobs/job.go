@@ -27,7 +27,6 @@ const (
 	ReplayStream       Kind = "streams-replay"
 	RefillStream       Kind = "streams-refill"
 	RebuildLists       Kind = "lists-rebuild"
-	MigrateOrders      Kind = "orders-migrate"
 )
 
 // rule says what a job of a kind needs.
@@ -41,8 +40,6 @@ type rule struct {
 	one           bool
 	// whole: a job of the kind takes no ids.
 	whole bool
-	// migrates: it has a migration.
-	migrates bool
 }
 
 var rules = map[Kind]rule{
@@ -54,7 +51,6 @@ var rules = map[Kind]rule{
 	ReplayStream:       {shared: true, takes: []string{"handler", "since"}, one: true},
 	RefillStream:       {shared: true, takes: []string{"handler", "since"}},
 	RebuildLists:       {shared: true, whole: true},
-	MigrateOrders:      {shared: true, migrates: true},
 }
 
 // Shared reports whether the subjects are those of all tenants, like the handlers of the stream.
@@ -134,27 +130,6 @@ func (f Filter) fields() (names []string) {
 	return names
 }
 
-// Migration says how orders come to another version of their definition.
-type Migration struct {
-	// To is the version that the workers of the job run. Others leave it alone.
-	To int `json:"to"`
-	// Definitions are the texts of files with other versions, Mapping that of the file with the mappings.
-	Definitions []string `json:"definitions,omitempty"`
-	Mapping     string   `json:"mapping,omitempty"`
-}
-
-// mostMigration bounds the texts of a migration, in bytes.
-const mostMigration = 128 << 10
-
-func (m *Migration) size() int {
-	n := len(m.Mapping)
-	for _, text := range m.Definitions {
-		n += len(text)
-	}
-
-	return n
-}
-
 // mostIDs is how many ids a job may name. mostSubjects is how many subjects it may have.
 const (
 	mostIDs      = 1000
@@ -172,8 +147,6 @@ type New struct {
 	DryRun bool
 	// Again also repeats effects of replayed changes that have happened.
 	Again bool
-	// Migration says how orders are migrated.
-	Migration *Migration
 	// Rate is the number of acts per second, 1 to 1000. Default: 10.
 	Rate int
 	// By is who asks for it, as the audit log names people. Reason is why, in 1 to [audit.MaxText] bytes.
@@ -200,10 +173,6 @@ func (n *New) check() error {
 		fault = fmt.Sprintf("ids: at most %d", mostIDs)
 	case r.whole && len(n.IDs) > 0:
 		fault = fmt.Sprintf("ids: not for the kind %s", n.Kind)
-	case r.migrates != (n.Migration != nil):
-		fault = "migration: required to migrate orders, and not allowed for other kinds"
-	case n.Migration != nil && n.Migration.size() > mostMigration:
-		fault = fmt.Sprintf("migration: at most %d bytes", mostMigration)
 	case n.Again && n.Kind != ReplayStream:
 		fault = "again: only to replay the stream"
 	case r.selection(n) != "":
@@ -295,8 +264,6 @@ type Job struct {
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
 	Epoch      int64     `json:"epoch"`
 
-	Migration *Migration `json:"migration,omitempty"`
-
 	place string // of the last row with a result
 }
 
@@ -326,8 +293,7 @@ type document struct {
 	Filter    Filter
 	IDs       int
 	DryRun    bool
-	Again     bool       `json:",omitempty"`
-	Migration *Migration `json:",omitempty"`
+	Again     bool `json:",omitempty"`
 	Rate      int
 	By        string
 	Reason    string
@@ -389,7 +355,7 @@ func decode(item dynamo.Item) (Job, error) {
 
 	return Job{
 		ID: dynamo.Text(item, placeKey), Tenant: strings.TrimPrefix(dynamo.Text(item, partitionKey), jobsOf),
-		Kind: d.Kind, Filter: d.Filter, IDs: d.IDs, DryRun: d.DryRun, Again: d.Again, Migration: d.Migration, Rate: d.Rate, By: d.By, Reason: d.Reason, CreatedAt: d.CreatedAt,
+		Kind: d.Kind, Filter: d.Filter, IDs: d.IDs, DryRun: d.DryRun, Again: d.Again, Rate: d.Rate, By: d.By, Reason: d.Reason, CreatedAt: d.CreatedAt,
 		State: State(dynamo.Text(item, stateName)), Wanted: State(dynamo.Text(item, wantedName)), Problem: dynamo.Text(item, problemName),
 		Selected: p.Selected, Total: p.Total, Counts: p.Counts, Sample: p.Sample, place: p.Place,
 		EndedAt: dynamo.Time(item, endedName), Owner: dynamo.Text(item, ownerName), LeaseUntil: dynamo.Time(item, leaseName), Epoch: dynamo.Number(item, epochName),

@@ -59,6 +59,7 @@ func (o *office) fail() {
 	o.t.Helper()
 
 	done := make(chan struct{}, 1000)
+
 	p, err := poller.New(poller.Config{
 		Streams: dynamodbstreams.NewFromConfig(o.cfg), DynamoDB: o.db, TableName: shop.OrdersTable, LeaseTable: "leases", DeadLetterTable: "letters",
 		Owner: "test", Log: embeddedtest.Quiet(),
@@ -270,6 +271,7 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 				if err != nil {
 					o.t.Fatal(err)
 				}
+
 				again := map[int]int{}
 				for _, d := range pending {
 					again[d.Redeliveries]++
@@ -288,21 +290,6 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 				})
 			}
 		}, `map[erased true, customer "", transition 2:12]`, many},
-		jobs.MigrateOrders: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
-			o.place()
-			next := o.kit.Orders(shop.Version(o.t, 9))
-			n.Migration = &jobs.Migration{To: 9}
-
-			ways := func(jobs.Migration) (*workflow.Migrations, error) {
-				return workflow.NewMigrations([]*workflow.Definition{next.Definition(), o.orders.Definition()}, []workflow.Migration{{From: o.orders.Definition().Version(), To: 9}})
-			}
-
-			return jobs.Migrations{Orders: next, Ways: ways}, func() string {
-				return o.each(next, func(order *transitions.Order) string {
-					return fmt.Sprintf("version %d at transition %d", order.DefinitionVersion, order.TransitionID)
-				})
-			}
-		}, "map[version 9 at transition 2:12]", many},
 		jobs.ReplayStream: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
 			o.streamTables()
 			o.place()

@@ -39,12 +39,6 @@ type Work interface {
 	Act(ctx context.Context, j Job, s Subject) (code string, err error)
 }
 
-// chooser is a Work that not every process can do.
-type chooser interface {
-	// Takes reports whether this process can work on the job.
-	Takes(j Job) bool
-}
-
 // RunnerConfig configures a [Runner]. Store, Works, Audit and Name are required.
 type RunnerConfig struct {
 	Store *Store
@@ -152,12 +146,7 @@ func (r *Runner) RunOne(ctx context.Context, tenant, id string) (Job, error) {
 
 // free reports whether the job waits for an owner.
 func (r *Runner) free(j Job) bool {
-	work := r.cfg.Works[j.Kind]
-	if c, chooses := work.(chooser); chooses && !c.Takes(j) {
-		return false
-	}
-
-	return work != nil && (j.State == Waiting || j.State == Running) && !j.owned(time.Now())
+	return r.cfg.Works[j.Kind] != nil && (j.State == Waiting || j.State == Running) && !j.owned(time.Now())
 }
 
 func (r *Runner) begin(id string) bool {

@@ -116,6 +116,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 
 		return out
 	}
+
 	r.orders = map[string]item{}
 	if err == nil {
 		m := b.Orders.Mapping()

@@ -144,12 +144,7 @@ func (t *Table) AsSeen(handler, id string, redrives int) *types.ConditionCheck {
 	}
 }
 
-// delete deletes a dead letter with its parts.
-func (t *Table) delete(ctx context.Context, handler string, row dynamo.Item, check *types.ConditionCheck) error {
-	return t.deleteFrom(ctx, handler, row, check, nil)
-}
-
-// deleteFrom is delete of a dead letter with the number of redrives, any if it is nil.
+// deleteFrom deletes a dead letter with its parts, if it has the number of redrives, any if it is nil.
 func (t *Table) deleteFrom(ctx context.Context, handler string, row dynamo.Item, check *types.ConditionCheck, redrives *int) error {
 	id, count := dynamo.Text(row, store.ID), partsOf(row)
 

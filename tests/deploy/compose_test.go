@@ -149,6 +149,7 @@ func TestTheServicesOfTheComposeFileRun(t *testing.T) {
 	c := &composed{t: t, services: readCompose(t), data: filepath.Join(t.TempDir(), "data"), ports: map[string]string{}}
 
 	c.start("engine")
+
 	for name := range c.services {
 		if name != "engine" && name != "receiver" {
 			c.start(name)

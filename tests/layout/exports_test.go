@@ -80,8 +80,6 @@ var unused = map[string]string{
 	"activities/activitiestest.Task":   "a test kit of users (docs/guides/testing.md); its own tests use it",
 	"notify/destination.OpenFile":      "tests of server/ratchettest send to such a file",
 	"transitions.NewIncarnation":       "tests of other packages name the lives of orders",
-	"deploy/build/oci.Write":           "the programs of its own module write images",
-	"deploy/build/sbom.Of":             "a program of its own module writes bills of materials",
 	"server.PropagateToAll":            "a value of a setting; tests/tracing sets it as a program of a user would",
 	"server.PropagateToNone":           "a value of a setting; tests/tracing sets it as a program of a user would",
 	"server.PropagateToOwn":            "a value of a setting; tests/tracing sets it as a program of a user would",
@@ -95,6 +93,8 @@ var unused = map[string]string{
 	"cmd/cli/internal/settings.LongAnnotation": "a test over all commands",
 	"cmd/cli/internal/settings.MayCreateData":  "a test over all commands",
 	"cmd/cli/internal/settings.VariableOf":     "the reference has the variable of each setting",
+	"deploy/build/oci.Write":                   "the programs of deploy/build, a module of its own, import it under another path",
+	"deploy/build/sbom.Of":                     "the programs of deploy/build, a module of its own, import it under another path",
 	"cmd/cli/internal/start.SampleOrder":       "the commands that dev prints are run by a test over all commands",
 
 	"embedded/internal/attr.EqualItems":                       "tests of the expression package compare items",

@@ -18,6 +18,10 @@ var unset = map[string]string{
 	"once/ledger.Config.Now":                "a clock for tests; it goes when the package is rebuilt",
 	"transitions/scheduled.Config.Now":      "a clock for tests, which are wrong about the time",
 	"transitions/scheduled.Config.Attempts": "tests of lost answers give up early",
+	"operate/jobs.RunnerConfig.AtOnce":      "tests show the bound with few jobs",
+	"operate/jobs.RunnerConfig.Lease":       "tests of workers that are killed need short leases",
+	"operate/jobs.RunnerConfig.Look":        "tests wait for runners that look often",
+	"operate/jobs.Config.Rows":              "tests show how a job ends whose rows have expired",
 	"payments.Config.Now":                   "a clock for tests; it goes when the package is rebuilt",
 }
 

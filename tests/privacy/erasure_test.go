@@ -59,7 +59,7 @@ func startWith(t *testing.T, dir string, before func(*ended), more ...streams.Ha
 	}
 
 	e.Env = ratchettest.Start(t, ratchettest.Config{
-		Server:   server.Config{
+		Server: server.Config{
 			Data: dir, OrderLists: true, JournalOwn: true, ExpireUnpaid: term, ReturnWindow: term, Parts: server.Parts{Handlers: handlers},
 		},
 		Patience: 10 * time.Minute,

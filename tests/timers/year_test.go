@@ -43,6 +43,7 @@ var renewal = map[int]time.Duration{1: 30 * day, 2: 20 * day, 3: 25 * day}
 // version has another name for a state, and knows no other version.
 func subscription(version int) *workflow.Definition {
 	active := []workflow.State{"ACTIVE"}
+
 	paused := workflow.State("PAUSED")
 	if version == 3 {
 		paused = "SUSPENDED"

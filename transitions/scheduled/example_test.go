@@ -40,6 +40,7 @@ func Example() {
 	}
 
 	end := transitions.Request{OrderID: "o-1", Event: workflow.Cancel, RequestID: "end-of-trial"}
+
 	placed, err := later.Place(ctx, end, time.Now().Add(-5*time.Second))
 	if err != nil {
 		panic(err)

@@ -69,7 +69,7 @@ func (s *Schedule) query(order transitions.OrderID, after ID, limit int, more dy
 	return &dynamodb.QueryInput{
 		TableName:              &s.cfg.Table,
 		ConsistentRead:         aws.Bool(true),
-		Limit:                  aws.Int32(int32(limit)), //nolint:gosec // G115: limits are small
+		Limit:                  aws.Int32(int32(limit)),
 		ExclusiveStartKey:      more,
 		KeyConditionExpression: aws.String(attrOrder + " = :order AND " + attrEntry + " BETWEEN :after AND :end"),
 		ExpressionAttributeValues: dynamo.Item{

@@ -41,6 +41,7 @@ func OrdersAt(t *testing.T, prepare func(context.Context, *server.Backend) error
 	return s
 }
 
+// Ask runs a command with arguments, and returns what it printed and its exit status.
 func Ask(t *testing.T, c *cobra.Command, args ...string) (string, int) {
 	t.Helper()
 	var out, diagnosis bytes.Buffer
@@ -54,6 +55,7 @@ func Ask(t *testing.T, c *cobra.Command, args ...string) (string, int) {
 	return out.String(), code
 }
 
+// PlaceAndPay places the order o-1 and pays it.
 func PlaceAndPay(ctx context.Context, b *server.Backend) error {
 	if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
 		return err
@@ -63,6 +65,7 @@ func PlaceAndPay(ctx context.Context, b *server.Backend) error {
 	return err
 }
 
+// ExitStatus returns the exit status of an error, and writes what the program prints about it.
 func ExitStatus(err error, out *bytes.Buffer) int {
 	var s *exit.Error
 	switch {

@@ -42,7 +42,6 @@ no mapping nothing is written, unless --partial leaves them out.
 An order that is deleted meanwhile, that others change during every attempt or that cannot be
 read is passed over and counted. The command reads the table again until a pass finds nothing
 to migrate, at most three times.
-
 Exit status: 0 done, or nothing to do; 1 orders are left; 2 bad input.`
 
 func migrateCommand(s *settings.Settings) *cobra.Command {

@@ -40,7 +40,7 @@ func showCommand(s *settings.Settings) *cobra.Command {
 
 		if !*counts {
 			// A flag that names a target but changes nothing is a mistake.
-			for _, target := range []*settings.FlagGroup{settings.UrlFlags, settings.DataFlags, settings.StoreFlags} {
+			for _, target := range []*settings.FlagGroup{settings.URLFlags, settings.DataFlags, settings.StoreFlags} {
 				if given := settings.FirstChanged(s.Flags, target); given != "" {
 					return exit.UsageError("%s: only with --counts, because nothing else is read from a target", given)
 				}

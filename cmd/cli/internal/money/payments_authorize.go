@@ -30,6 +30,7 @@ func paymentsAuthorize(s *settings.Settings) *cobra.Command {
 	expires := c.Flags().String("expires-at", "", "when the amount that was not captured is released (RFC 3339); default: never")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		n.ID = args[0]
+
 		wrong := []error{views.NeedAmount(c)}
 		for name, rule := range map[string]string{"order": "the id of the order that is paid", "payer": "the account that pays", "payee": "the account that receives"} {
 			if c.Flags().Lookup(name).Value.String() == "" {

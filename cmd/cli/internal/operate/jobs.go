@@ -20,9 +20,9 @@ import (
 )
 
 const jobsHelp = `Jobs do one act to many things: they redrive executions, redrive or discard dead letters, resend
-deliveries, erase or migrate orders, deliver changes again, or rebuild lists. A worker runs them (part jobs): it selects the things, and acts on one
-after the other, in the order of each order. A job that is interrupted goes on where it was, also in
-another worker, and does nothing twice.
+deliveries, erase orders, deliver changes again, or rebuild lists. A worker runs them (part jobs): it selects
+the things, and acts on one after the other, in the order of each order. A job that is interrupted goes on
+where it was, also in another worker, and does nothing twice.
 
 One job of a kind is open at a time, for each tenant. A job must end within 14 days.`
 
@@ -51,7 +51,6 @@ const jobsStartHelp = `Stores a job, which a worker takes within some seconds, a
 With ids instead, it acts on those: ids of orders, dead letters (with --handler) or deliveries, at most 1,000.
 --dry-run makes a job that only counts what it would act on, by reason, and keeps a sample.
 --here runs the job in this command, for where there are no workers. Ctrl-C pauses it then.
-
 Exit status: 0 stored, or with --here done, 1 with --here: it ended otherwise, 2 bad input, 3 another job of
 the kind is open.`
 

@@ -147,7 +147,7 @@ func eachDeadLetter(c *cobra.Command, b *server.Backend, f executions.Filter, sh
 	for _, handler := range b.EveryHandlerName() {
 		verb, flag := "redrive", ""
 		if setting := off[handler]; setting != "" {
-			verb, flag = "show", " --"+setting // redriven letters would wait: no worker may have the handler
+			verb, flag = "get", " --"+setting // redriven letters would wait: no worker may have the handler
 		}
 
 		for l, err := range b.DeadLetters().All(c.Context(), handler, filter) {

@@ -28,7 +28,7 @@ func ordersApply(s *settings.Settings) *cobra.Command {
 			"the same answer. With --queue the request is sent to the requests' queue, and a worker applies\n" +
 			"it. The reason is kept with the transition and is no part of the request: a repeat may have\n" +
 			"another one. With --at the request is judged and applied at that time, and not before;\n" +
-			"ratchet orders scheduled lists, moves and withdraws what waits.",
+			"`ratchet orders scheduled` lists, moves and withdraws what waits.",
 		Example: "  ratchet orders apply o-1 cancel --request-id r-17 --reason fraud --reason-text 'address does not exist'\n" +
 			"  ratchet orders apply o-1 cancel --request-id r-18 --at 2027-01-01T00:00:00Z",
 	}

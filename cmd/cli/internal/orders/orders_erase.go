@@ -42,7 +42,6 @@ of the letter: repeat the command after ` + "`ratchet deadletters discard HANDLE
 
 docs/operate/privacy.md lists what this command cannot reach, like histories of executions and backups, and
 for how long that is kept.
-
 Exit status: 0 all erased, 2 bad input, 3 some were refused, 4 no such order.`
 
 func ordersErase(s *settings.Settings) *cobra.Command {

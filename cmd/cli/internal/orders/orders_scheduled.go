@@ -71,7 +71,7 @@ func scheduledList(s *settings.Settings) *cobra.Command {
 func scheduledMove(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "move ORDER ID", Short: "Give a request that waits another time", Args: cobra.ExactArgs(2),
-		Long:    "Gives a request that waits another time, at most a year ahead. ratchet orders scheduled list has its id.",
+		Long:    "Gives a request that waits another time, at most a year ahead. `ratchet orders scheduled list` has its id.",
 		Example: "  ratchet orders scheduled move o-1 0123456789abcdef0123456789abcdef --to 2027-01-15T08:00:00Z",
 	}
 	text := c.Flags().String("to", "", "the new time, such as 2026-12-24T18:00:00Z or 72h from now")

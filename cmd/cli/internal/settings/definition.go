@@ -63,6 +63,7 @@ func builtInDefinition(name string) (*workflow.Definition, error) {
 	return nil, exit.UsageError("there is no definition %q; there are order, payment and shipment", name)
 }
 
+// EventNames returns the events of a definition.
 func EventNames(d *workflow.Definition) (names []string) {
 	for _, event := range d.Events() {
 		names = append(names, string(event))
@@ -71,6 +72,7 @@ func EventNames(d *workflow.Definition) (names []string) {
 	return names
 }
 
+// StateNames returns the states of a definition.
 func StateNames(d *workflow.Definition) (names []string) {
 	for _, state := range d.States() {
 		names = append(names, string(state.State))

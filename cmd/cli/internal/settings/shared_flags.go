@@ -39,7 +39,7 @@ var (
 		f.String("log-level", defaultLogLevel, "debug, info, warn or error")
 		f.String("log-format", defaultLogFormat, "text or json")
 	}}
-	UrlFlags = &FlagGroup{Name: "endpoint", add: func(f *pflag.FlagSet, _ *Settings, _ server.Config) {
+	URLFlags = &FlagGroup{Name: "endpoint", add: func(f *pflag.FlagSet, _ *Settings, _ server.Config) {
 		f.String("endpoint-url", "", "compatible endpoint for DynamoDB, Streams, Step Functions and SQS")
 	}}
 	DataFlags = &FlagGroup{Name: "data", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
@@ -109,14 +109,14 @@ var (
 
 // FlagGroups are all groups.
 var FlagGroups = []*FlagGroup{
-	OutputFlags, quietFlags, SettingsFlags, UrlFlags, DataFlags, StoreFlags, OrdersFlags, QueueFlags, RoleFlags,
+	OutputFlags, quietFlags, SettingsFlags, URLFlags, DataFlags, StoreFlags, OrdersFlags, QueueFlags, RoleFlags,
 	BankFlags, CarrierFlags, NotificationFlags, WorkFlags, FreshFlags, AdminFlags, ReadyFlags, AuditFlags,
 }
 
 // Groups of groups.
 var (
 	// TargetFlags are the flags of commands that work on the data of a target.
-	TargetFlags = &FlagGroup{of: []*FlagGroup{quietFlags, SettingsFlags, UrlFlags, DataFlags, StoreFlags}}
+	TargetFlags = &FlagGroup{of: []*FlagGroup{quietFlags, SettingsFlags, URLFlags, DataFlags, StoreFlags}}
 	// EngineFlags are the flags of commands that work on the embedded engine only.
 	EngineFlags = &FlagGroup{of: []*FlagGroup{SettingsFlags, DataFlags, StoreFlags}}
 	// WorkerFlags are the flags of processes that run a worker.

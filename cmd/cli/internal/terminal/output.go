@@ -62,6 +62,7 @@ func OneLine(text string) string {
 	}, text)
 }
 
+// OrDash returns the text, or a dash in the place of an empty one.
 func OrDash(s string) string {
 	if s == "" {
 		return "-"

@@ -25,6 +25,7 @@ type PrintedDeadLetter struct {
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
+// ToPrinted returns a dead letter as it is printed.
 func ToPrinted(m transitions.Mapping, l deadletters.Letter) PrintedDeadLetter {
 	shown := PrintedDeadLetter{
 		Handler:    l.Handler,
