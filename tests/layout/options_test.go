@@ -16,7 +16,6 @@ var unset = map[string]string{
 	"once.Config.Now":                       "a clock for tests; it goes when the package is rebuilt",
 	"once/inventory.Config.Now":             "a clock for tests; it goes when the package is rebuilt",
 	"once/ledger.Config.Now":                "a clock for tests; it goes when the package is rebuilt",
-	"transitions/scheduled.Config.Now":      "a clock for tests, which are wrong about the time",
 	"transitions/scheduled.Config.Attempts": "tests of lost answers give up early",
 	"operate/jobs.RunnerConfig.AtOnce":      "tests show the bound with few jobs",
 	"operate/jobs.RunnerConfig.Lease":       "tests of workers that are killed need short leases",
