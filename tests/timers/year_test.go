@@ -340,7 +340,8 @@ func (y *year) act(step int) {
 	m := y.machines[y.random.IntN(2)]
 	m.strikeAt, m.down = 0, false
 
-	id := transitions.OrderID(fmt.Sprint("o-", y.random.IntN(20)))
+	// Each version of the definition has new orders, too: those of before have ended, or will soon.
+	id := transitions.OrderID(fmt.Sprint("o-", 8*y.phase+y.random.IntN(12)))
 	if y.orders[id] == nil {
 		shop.Place(y.t, m.orders, transitions.NewOrder{ID: id, Total: transitions.Money{Currency: "EUR"}})
 		return
