@@ -251,7 +251,7 @@ func (s *service) editOutput(c caller, e transitions.Edit, result transitions.Re
 
 	switch result.Verdict {
 	case transitions.Applied, transitions.Replayed:
-		out := s.orderOutput(c, result.Order)
+		out := orderAnswer(result.Order, c.tenant.showOrder(result.Order))
 		if result.Verdict == transitions.Replayed {
 			out.MarkReplayed()
 		}

@@ -165,7 +165,9 @@ func (s *service) createJob(ctx context.Context, c caller, in *createJobInput) (
 func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n jobs.New, err error) {
 	kind, f := jobs.Kind(in.Body.Kind), in.Body.Filter
 
+	// The queues and dead letters of handlers, and the lists, belong to all tenants.
 	if kind.Shared() {
+		// Dead letters have a handler. For changes that come again it is optional, and the lists have none.
 		if _, err := s.handler(f.Handler); err != nil && (f.Handler != "" || !kind.OfOrders() && kind != jobs.RebuildLists) {
 			return n, err
 		}

@@ -227,7 +227,7 @@ func (s *service) createAndStart(ctx context.Context, c caller, id string, n new
 		}
 	}
 
-	out := s.orderOutput(c, result.Order)
+	out := orderAnswer(result.Order, c.tenant.showOrder(result.Order))
 	out.Location = "/v1/orders/" + url.PathEscape(id)
 	out.Status = http.StatusCreated
 	if result.Verdict == transitions.Replayed {
@@ -237,8 +237,9 @@ func (s *service) createAndStart(ctx context.Context, c caller, id string, n new
 	return out, result.Verdict, nil
 }
 
-func (s *service) orderOutput(c caller, o *transitions.Order) *orderOutput {
-	return &orderOutput{Status: http.StatusOK, ETag: etag(o), Body: c.tenant.showOrder(o)}
+// orderAnswer is the answer with an order as it is shown to the caller.
+func orderAnswer(o *transitions.Order, shown order) *orderOutput {
+	return &orderOutput{Status: http.StatusOK, ETag: etag(o), Body: shown}
 }
 
 // getOwnOrder reads an order of the caller's tenant. It fails with order_not_found.
@@ -257,10 +258,7 @@ func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*ord
 		return nil, err
 	}
 
-	out := s.orderOutput(c, o)
-	out.Body = s.showRead(c.tenant, o)
-
-	return out, nil
+	return orderAnswer(o, s.showRead(c.tenant, o)), nil
 }
 
 type listOrdersInput struct {

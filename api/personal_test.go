@@ -241,7 +241,7 @@ func (p *planter) plant(op documented, body string) string {
 	return string(text)
 }
 
-// pathIDs are the ids of what the setups of the operations create.
+// pathIDs are the ids of the orders, payments and other things that the setups of the operations create.
 var pathIDs = map[string][]string{
 	"accountId": {"alice", "bank"}, "holdId": {"h-1"}, "action": {"SPRING-26"}, "key": {"k", "l"}, "handler": {"notify"}, "endpoint": {"shop"},
 	"sku": {"mug"}, "paymentId": {"p-1"}, "transferId": {"t-1"}, "orderId": {"o-1", "b-1"}, "execution": {"o-1"}, "state": {"SHIPPED"}, "letter": {"x"}, "delivery": {"d"},

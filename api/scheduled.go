@@ -118,9 +118,8 @@ func (s *service) scheduleTransition(ctx context.Context, c caller, in *schedule
 		Cause:     c.cause(ctx, in.Body.Cause),
 	}
 
-	if r.RequestID.IsReserved() {
-		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "The key is one of those that executions use.").
-			withField("header", idempotencyKey, "must not be a key of executions, such as payment/paid")
+	if p := refuseReserved(r.RequestID); p != nil {
+		return nil, p
 	}
 
 	placed, err := s.cfg.Scheduled.Place(ctx, r, in.Body.At)

@@ -182,10 +182,8 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 			withField("header", ifMatch, "not together with transitionId")
 	}
 
-	// These ids tell who has paid or canceled an order, so no other caller may use them.
-	if r.RequestID.IsReserved() {
-		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "The key is one of those that executions use.").
-			withField("header", idempotencyKey, "must not be a key of executions, such as payment/paid")
+	if p := refuseReserved(r.RequestID); p != nil {
+		return nil, p
 	}
 
 	if err := s.refuseSkipped(ctx, c, in.Body.RefuseSkipped, r.OrderID, r.Event, r.MadeBy); err != nil {
@@ -202,6 +200,17 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 	}
 
 	return s.appliedOutput(c, result), nil
+}
+
+// refuseReserved refuses the ids by which executions request transitions: they tell who has paid or canceled an order, so
+// no other caller may use them.
+func refuseReserved(id transitions.RequestID) *problem {
+	if !id.IsReserved() {
+		return nil
+	}
+
+	return newProblem(http.StatusUnprocessableEntity, "invalid_request", "The key is one of those that executions use.").
+		withField("header", idempotencyKey, "must not be a key of executions, such as payment/paid")
 }
 
 // refuseSkipped refuses an event that skips an effect which is due, if the request asks for that. Without

@@ -58,7 +58,7 @@ type outcome struct {
 	secret string
 	// answer is the API's, for people.
 	answer string
-	// made is the page of what the act has made, "" if it made none.
+	// made is the page of the thing that the act creates, "" if it creates none.
 	made string
 }
 
@@ -393,7 +393,7 @@ func (h *handler) writeOutcome(w http.ResponseWriter, r *http.Request, v *visit,
 	h.writeForm(w, r, v, s, refused.Status)
 }
 
-// madePage is the page of what the act has made.
+// madePage is the page of the thing that the act has created.
 func (s *shown) madePage(body []byte) string {
 	var made struct{ ID string }
 	if s.made == "" || json.Unmarshal(body, &made) != nil || made.ID == "" {

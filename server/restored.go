@@ -128,13 +128,18 @@ func (b *Backend) completeTables(ctx context.Context, r Restoration, done *Resto
 // lacksOf says what [Backend.completeTables] does to a table.
 func (b *Backend) lacksOf(ctx context.Context, spec tableSpec) (all []string, err error) {
 	all, err = b.differencesOf(ctx, spec)
-	name := aws.ToString(spec.input.TableName)
-
-	if err != nil || spec.expiryAttribute == "" || slices.Contains(all, "table "+name+" is missing") {
+	if err != nil || spec.expiryAttribute == "" {
 		return all, err
 	}
 
+	name := aws.ToString(spec.input.TableName)
 	now, err := b.DynamoDB.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
+
+	var missing *types.ResourceNotFoundException
+	if errors.As(err, &missing) {
+		return all, nil // which is one of the differences
+	}
+
 	if err != nil {
 		return nil, fmt.Errorf("time to live of %s: %w", name, err)
 	}

@@ -24,14 +24,8 @@ func (b *Backend) assembleScheduled() (err error) {
 
 // applyScheduled applies the scheduled requests that are due.
 func (b *Backend) applyScheduled(ctx context.Context) error {
-	for {
+	return b.sweepDue(ctx, "scheduled", func() (rows, done int, late time.Duration, err error) {
 		swept, err := b.Scheduled.Sweep(ctx, sweepPage)
-		if ctx.Err() == nil {
-			b.Telemetry.Found("scheduled", swept.Applied, swept.Late)
-		}
-
-		if err != nil || swept.Rows < sweepPage {
-			return err
-		}
-	}
+		return swept.Rows, swept.Applied, swept.Late, err
+	})
 }

@@ -56,6 +56,20 @@ func (b *Backend) sweep(ctx context.Context, what string, sweeps ...func(context
 	}
 }
 
+// sweepDue calls sweep until no page is full, and reports what each call has done and how late that was.
+func (b *Backend) sweepDue(ctx context.Context, kind string, sweep func() (rows, done int, late time.Duration, err error)) error {
+	for {
+		rows, done, late, err := sweep()
+		if ctx.Err() == nil {
+			b.Telemetry.Found(kind, done, late)
+		}
+
+		if err != nil || rows < sweepPage {
+			return err
+		}
+	}
+}
+
 // releaseExpired releases the holds whose time has passed.
 func (b *Backend) releaseExpired(ctx context.Context) error {
 	for {

@@ -47,16 +47,10 @@ func (b *Backend) timerHandlers() []streams.Handler {
 
 // moveDue moves the orders that are due.
 func (b *Backend) moveDue(ctx context.Context) error {
-	for {
+	return b.sweepDue(ctx, "timers", func() (rows, done int, late time.Duration, err error) {
 		swept, err := b.Timers.Sweep(ctx, sweepPage)
-		if ctx.Err() == nil {
-			b.Telemetry.Found("timers", swept.Made, swept.Late)
-		}
-
-		if err != nil || swept.Rows < sweepPage {
-			return err
-		}
-	}
+		return swept.Rows, swept.Made, swept.Late, err
+	})
 }
 
 // beginTimers notes that no order lacks its due row if there are no orders yet. It tries until that was found out.

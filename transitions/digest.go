@@ -1,13 +1,12 @@
 package transitions
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 )
 
 // digest is the first 128 bits of a SHA-256: small enough to keep in an order's item.
@@ -37,16 +36,5 @@ func (id RequestID) key() digest {
 	return id.digest()
 }
 
-// digestOf hashes the parts, each with its length, so that ("a","bc") and
-// ("ab","c") differ.
-func digestOf(parts ...string) digest {
-	h := sha256.New()
-	var n [8]byte
-	for _, p := range parts {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write([]byte(p))
-	}
-
-	return digest(h.Sum(nil)[:16])
-}
+// digestOf returns the digest of the parts.
+func digestOf(parts ...string) digest { return digest(ids.Digest(parts...)[:16]) }

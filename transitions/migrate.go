@@ -88,11 +88,13 @@ func (o *Orders) migratePass(ctx context.Context, m *workflow.Migrations, s Swee
 
 // add counts an order. It returns the error if that ends the migration of all.
 func (p *MigratedOrders) add(id OrderID, moved bool, err error) error {
+	var unmapped *unmappedError
+
 	switch {
 	case err == nil && moved:
 		p.Moved++
 	case err == nil: // another call has migrated it
-	case Unmapped(err):
+	case errors.As(err, &unmapped):
 		p.Unmapped++
 	case errors.Is(err, ErrUnknownOrder):
 		p.Gone++
@@ -146,13 +148,6 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 type unmappedError struct{ error }
 
 func (e *unmappedError) Unwrap() error { return e.error }
-
-// Unmapped reports whether an error of [Orders.Migrate] says that there is no mapping for the order.
-func Unmapped(err error) bool {
-	_, is := errors.AsType[*unmappedError](err)
-
-	return is
-}
 
 // migration is the plan of bringing an order to another version.
 type migration struct {

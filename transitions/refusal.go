@@ -28,26 +28,38 @@ func newRefusal(event workflow.Event, source string, order *Order, v Verdict, ex
 		return Refusal{}, false
 	}
 
-	r := Refusal{OrderID: order.ID, Event: event, Verdict: v, Source: source, Text: reason}
-	if reason != "" {
-		return r, true
+	return Refusal{OrderID: order.ID, Event: event, Verdict: v, Source: source, Text: why(order, v, expected, reason)}, true
+}
+
+// Why says in words why the request was refused, "" if it was not. It has states, events and guards, and nothing of the
+// order's content.
+func (r Result) Why() string {
+	switch {
+	case r.Verdict.Done():
+		return ""
+	case r.Order == nil && r.Reason == "":
+		return "there was no such order"
 	}
 
-	switch v {
-	case Superseded:
-		r.Text = fmt.Sprintf("the order had moved on, to %s", order.State)
-	case Conflict:
-		r.Text = "the same id was used with other content"
-	case Illegal:
-		r.Text = "the definition does not have it"
-	default:
-		r.Text = fmt.Sprintf("the order was %s", order.State)
-		if len(expected) > 0 {
-			r.Text += ", it needs " + stateList(expected)
-		}
+	return why(r.Order, r.Verdict, r.Expected, r.Reason)
+}
+
+// why says in words what stood in the way. reason is the words of the one who has refused, "" for none.
+func why(order *Order, v Verdict, expected []workflow.State, reason string) string {
+	switch {
+	case reason != "":
+		return reason
+	case v == Superseded:
+		return fmt.Sprintf("the order had moved on, to %s", order.State)
+	case v == Conflict:
+		return "the same id was used with other content"
+	case v == Illegal:
+		return "the definition does not have it"
+	case len(expected) > 0:
+		return fmt.Sprintf("the order was %s, it needs %s", order.State, stateList(expected))
 	}
 
-	return r, true
+	return fmt.Sprintf("the order was %s", order.State)
 }
 
 // stateList writes states as "A, B or C".

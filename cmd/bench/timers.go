@@ -170,6 +170,7 @@ func (r *rush) measure(ctx context.Context, before time.Duration) ([]figure, err
 		return nil, err
 	}
 
+	// The first figure is what the second is compared with: the same work, with nothing due.
 	alone, stop := context.WithTimeout(ctx, before)
 	defer stop()
 
@@ -237,7 +238,7 @@ func (r *rush) sweepAll(ctx context.Context) error {
 }
 
 // others requests transitions of other orders at a steady rate until the context ends, and returns the 99th percentile of
-// their latencies. Each is counted from the moment at which it was due, so that waits are in.
+// their latencies. A latency counts from the moment at which its request was due, so it has the waits, too.
 func (r *rush) others(ctx context.Context) (p99 time.Duration, err error) {
 	var (
 		mu        sync.Mutex

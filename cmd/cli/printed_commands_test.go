@@ -123,7 +123,7 @@ var printedCommands = map[string]struct {
 	"ratchet endpoints create shop https://shop.example/hooks": {"endpoints create shop-2 https://shop.example/hooks", 0},
 }
 
-// namedCommands are texts that name a command without what it needs, or one that runs until it is stopped: the command
+// namedCommands are texts that name a command without its arguments, or a command that runs until it is stopped: it
 // must exist.
 var namedCommands = []string{
 	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",

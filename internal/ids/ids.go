@@ -6,6 +6,8 @@
 // An id of those characters alone is its own encoding, but for "." and "..", which mean something else in a
 // path. Two ids never have the same encoding, and [Decode] is the inverse.
 //
+// Several texts are told from others by their [Digest].
+//
 // A name with a bound is made by [Fit], which puts a digest in the place of a text that is too long. It is
 // never parsed: the id comes from an input or a body.
 package ids

@@ -3,8 +3,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 )
 
 // maxLegs is how many accounts one transfer may touch. Record, holds, accounts and entries
@@ -140,22 +139,12 @@ func (leg Leg) validate() error {
 
 // digest identifies the content of the transfer.
 func (t Transfer) digest() []byte {
-	h := sha256.New()
-
-	// The length before each text keeps neighbors apart.
-	text := func(s string) {
-		_, _ = h.Write(append(binary.BigEndian.AppendUint64(nil, uint64(len(s))), s...)) // a hash does not fail
-	}
-	text(t.Currency)
-	text(t.Reference)
-
+	texts := []string{t.Currency, t.Reference}
 	for _, leg := range t.Legs {
-		text(leg.Account)
-		text(leg.Hold)
-		text(strconv.FormatInt(leg.Amount, 10) + " " + strconv.FormatBool(leg.Release))
+		texts = append(texts, leg.Account, leg.Hold, strconv.FormatInt(leg.Amount, 10)+" "+strconv.FormatBool(leg.Release))
 	}
 
-	return h.Sum(nil)[:16]
+	return ids.Digest(texts...)[:16]
 }
 
 func transferKey(id string) dynamo.Item { return dynamo.Item{"transferId": dynamo.S(id)} }

@@ -38,12 +38,7 @@ func (w Stream) Select(ctx context.Context, j Job, found func(Subject) error) er
 
 // Look implements [Work].
 func (w Stream) Look(ctx context.Context, _ Job, id string) (Subject, error) {
-	return lookAtOrder(ctx, w.Orders, id)
-}
-
-// lookAtOrder returns the order as a subject.
-func lookAtOrder(ctx context.Context, orders *transitions.Orders, id string) (Subject, error) {
-	_, exists, err := orders.Get(ctx, transitions.OrderID(id))
+	_, exists, err := w.Orders.Get(ctx, transitions.OrderID(id))
 
 	switch {
 	case errors.Is(err, transitions.ErrUnreadable):

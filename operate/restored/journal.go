@@ -60,12 +60,17 @@ func (r *Repair) forward(ctx context.Context, order *transitions.Order) (*transi
 	}
 	r.count(func(report *Report) { report.Forward++ })
 
-	now, found, err := r.cfg.Orders.Get(ctx, order.ID)
+	return r.now(ctx, order.ID)
+}
+
+// now reads an order again, which is there because nothing else writes.
+func (r *Repair) now(ctx context.Context, id transitions.OrderID) (*transitions.Order, error) {
+	order, found, err := r.cfg.Orders.Get(ctx, id)
 	if err == nil && !found {
-		err = fmt.Errorf("order %s: %w", order.ID, transitions.ErrUnknownOrder)
+		err = fmt.Errorf("order %s: %w", id, transitions.ErrUnknownOrder)
 	}
 
-	return now, err
+	return order, err
 }
 
 // fill writes the rows behind the last one of the journal from the order's newest transitions, and closes what they do

@@ -95,10 +95,5 @@ func (r *Repair) shipped(ctx context.Context, order *transitions.Order) (*transi
 		}
 	}
 
-	now, found, err := r.cfg.Orders.Get(ctx, order.ID)
-	if err == nil && !found {
-		err = fmt.Errorf("order %s: %w", order.ID, transitions.ErrUnknownOrder)
-	}
-
-	return now, err
+	return r.now(ctx, order.ID)
 }

@@ -87,17 +87,18 @@ const redriveAgainAfter = time.Hour
 // ErrDeadLetterNotFound if there is no such dead letter, and ErrRedriving if the dead letter was
 // put into the queue less than an hour ago and has stayed there.
 func (q Queue) Redrive(ctx context.Context, handler, id string) error {
-	if err := q.redrive(ctx, handler, id, nil); err != nil {
-		return err
-	}
-
-	return NoteAddition(ctx, q.Leases())
+	return q.redriveNow(ctx, handler, id, nil)
 }
 
 // RedriveFrom is Redrive of a dead letter that the caller has seen with the number of redrives. It returns ErrChanged, and
 // adds nothing, if the letter has another number by now: it was redriven meanwhile, and may have another error.
 func (q Queue) RedriveFrom(ctx context.Context, handler, id string, redrives int) error {
-	if err := q.redrive(ctx, handler, id, &redrives); err != nil {
+	return q.redriveNow(ctx, handler, id, &redrives)
+}
+
+// redriveNow is redrive of one letter, which the workers are to notice.
+func (q Queue) redriveNow(ctx context.Context, handler, id string, seen *int) error {
+	if err := q.redrive(ctx, handler, id, seen); err != nil {
 		return err
 	}
 

@@ -2,8 +2,6 @@ package scheduled
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 
 	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -98,7 +97,7 @@ const (
 
 // idOf returns the id of a request.
 func idOf(r transitions.Request) ID {
-	sum := digest(string(r.OrderID), string(r.Incarnation), string(r.RequestID))
+	sum := ids.Digest(string(r.OrderID), string(r.Incarnation), string(r.RequestID))
 
 	return ID(hex.EncodeToString(sum[:16]))
 }
@@ -116,18 +115,7 @@ func contentOf(r transitions.Request, at time.Time) ([]byte, error) {
 		seen = fmt.Sprint(*r.IfMatch)
 	}
 
-	return digest(string(r.Event), string(r.From), fmt.Sprint(r.TransitionID), seen, string(own), fmt.Sprint(at.UnixMilli())), nil
-}
-
-// digest hashes texts, each with its length.
-func digest(parts ...string) []byte {
-	h := sha256.New()
-	for _, part := range parts {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-		h.Write([]byte(part))
-	}
-
-	return h.Sum(nil)
+	return ids.Digest(string(r.Event), string(r.From), fmt.Sprint(r.TransitionID), seen, string(own), fmt.Sprint(at.UnixMilli())), nil
 }
 
 func requestKey(order transitions.OrderID, id ID) dynamo.Item {

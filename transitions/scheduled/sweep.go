@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -138,7 +137,7 @@ func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended
 	case result.Verdict == transitions.Replayed:
 		done.Verdict, done.TransitionID = transitions.Replayed, result.Transition.ID
 	default:
-		done.Status, done.Verdict, done.TransitionID, done.Reason = Refused, result.Verdict, 0, reasonOf(result)
+		done.Status, done.Verdict, done.TransitionID, done.Reason = Refused, result.Verdict, 0, dynamo.Cut(result.Why(), maxReason)
 	}
 
 	var t txn.Transaction
@@ -173,36 +172,6 @@ func final(err error) bool {
 
 // maxReason is how much of a reason is stored, in bytes.
 const maxReason = 500
-
-// reasonOf says in words why a request was refused.
-func reasonOf(r transitions.Result) string {
-	reason := ""
-
-	switch {
-	case r.Reason != "":
-		reason = r.Reason
-	case r.Order == nil:
-		reason = "there was no such order"
-	case r.Verdict == transitions.WrongState:
-		reason = fmt.Sprintf("the order was %s, and the event needs %s", r.Order.State, join(slices.Clone(r.Expected)))
-	default:
-		reason = fmt.Sprintf("the order was %s, after transition %d", r.Order.State, r.Order.TransitionID)
-	}
-
-	return dynamo.Cut(reason, maxReason)
-}
-
-// join lists names.
-func join[T ~string](names []T) (text string) {
-	for i, name := range names {
-		if i > 0 {
-			text += " or "
-		}
-		text += string(name)
-	}
-
-	return text
-}
 
 // now is the moment up to which requests are due.
 func (s *Schedule) now() time.Time { return s.clock.Now().Add(-margin) }

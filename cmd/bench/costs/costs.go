@@ -59,6 +59,21 @@ func (b *bill) of(call func() error) (Units, error) {
 	return sum(b.last), err
 }
 
+// calls makes t a table of calls, and returns a function that makes a call and adds its row. After an error it makes none.
+func (b *bill) calls(t *Table, err *error) func(name string, call func() error) {
+	t.Head = []string{"call", "read units", "write units"}
+
+	return func(name string, call func() error) {
+		if *err != nil {
+			return
+		}
+
+		var u Units
+		u, *err = b.of(call)
+		t.Rows = append(t.Rows, []string{name, number(u.Read), number(u.Write)})
+	}
+}
+
 // sum returns the consumption of all tables together.
 func sum(tables map[string]Units) (all Units) {
 	for _, u := range tables {

@@ -36,15 +36,7 @@ func measureLists(ctx context.Context) (t Table, err error) {
 		return Table{}, err
 	}
 
-	t.Head = []string{"call", "read units", "write units"}
-	add := func(name string, call func() error) {
-		// After an error nothing more is measured.
-		if err == nil {
-			var u Units
-			u, err = l.of(call)
-			t.Rows = append(t.Rows, []string{name, number(u.Read), number(u.Write)})
-		}
-	}
+	add := l.calls(&t, &err)
 
 	history, err := listedHistory(ctx, orders)
 	if err != nil {

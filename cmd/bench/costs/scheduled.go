@@ -43,15 +43,7 @@ func measureScheduled(ctx context.Context) (t Table, err error) {
 		return Table{}, err
 	}
 
-	t.Head = []string{"call", "read units", "write units"}
-	add := func(name string, call func() error) {
-		// After an error nothing more is measured.
-		if err == nil {
-			var u Units
-			u, err = l.of(call)
-			t.Rows = append(t.Rows, []string{name, number(u.Read), number(u.Write)})
-		}
-	}
+	add := l.calls(&t, &err)
 
 	var placed scheduled.Placed
 

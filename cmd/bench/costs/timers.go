@@ -42,15 +42,7 @@ func measureTimers(ctx context.Context) (t Table, err error) {
 		return Table{}, err
 	}
 
-	t.Head = []string{"call", "read units", "write units"}
-	add := func(name string, call func() error) {
-		// After an error nothing more is measured.
-		if err == nil {
-			var u Units
-			u, err = l.of(call)
-			t.Rows = append(t.Rows, []string{name, number(u.Read), number(u.Write)})
-		}
-	}
+	add := l.calls(&t, &err)
 	sweep := func() error {
 		_, err := timed.Sweep(ctx, 100)
 		return err

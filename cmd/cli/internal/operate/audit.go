@@ -80,7 +80,7 @@ func listActs(c *cobra.Command, log *audit.Log, f audit.Filter, after string, li
 		}
 
 		found = append(found, page...)
-		// An empty page with a cursor is not the end: the filter kept nothing of what was read.
+		// An empty page with a cursor is not the end: none of the acts that were read passed the filter.
 		if next = more; next == "" || len(found) >= limit {
 			return found, next, nil
 		}

@@ -109,7 +109,7 @@ func scheduledWithdraw(s *settings.Settings) *cobra.Command {
 	return c
 }
 
-// changeScheduled changes a request, and prints what it is then.
+// changeScheduled changes a request, and prints the request after the change.
 func changeScheduled(s *settings.Settings, c *cobra.Command, args []string, change func(*server.Backend, transitions.OrderID, scheduled.ID) (scheduled.Request, error)) error {
 	order, id := transitions.OrderID(args[0]), scheduled.ID(args[1])
 
