@@ -290,10 +290,29 @@ func (v *visit) orderButtons(id string, e explanation, d definition) (buttons []
 	}
 
 	if d.isTerminal(e.Order.State) {
-		return append(buttons, v.button("erase", "order", id)...)
+		return slices.Concat(buttons, v.replayButtons(id), v.button("erase", "order", id))
 	}
 
-	return slices.Concat(buttons, v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id))
+	if e.carrierSpoke() {
+		buttons = append(buttons, v.button("book-again", "order", id)...)
+	}
+
+	return slices.Concat(buttons, v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id), v.replayButtons(id))
+}
+
+// carrierSpoke reports whether there is a report of the carrier, or a shipment that was not booked.
+func (e explanation) carrierSpoke() bool {
+	return slices.ContainsFunc(e.Timeline, func(m moments) bool { return m.Kind == "carrier report" || m.Ref.Handler == "shipping" })
+}
+
+// replayButtons lead to the job that gives the changes of one order to handlers once more.
+func (v *visit) replayButtons(id string) []button {
+	buttons := v.button("streams-replay", idsValue, id)
+	for i := range buttons {
+		buttons[i].title = "Deliver its changes again"
+	}
+
+	return buttons
 }
 
 // itemButtons are the acts on a line of the order.
