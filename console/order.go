@@ -300,6 +300,21 @@ func (v *visit) orderButtons(id string, e explanation, d definition) (buttons []
 	return slices.Concat(buttons, v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id), v.replayButtons(id))
 }
 
+// timerButtons lead to the event that time would request, if the order allows it now.
+func (v *visit) timerButtons(id string, e explanation, t timer) (buttons []button) {
+	for _, o := range e.Options {
+		if o.Event == t.Event && o.Legal {
+			buttons = v.button("apply", "order", id, "event", t.Event)
+		}
+	}
+
+	for i := range buttons {
+		buttons[i].title = "Apply now"
+	}
+
+	return buttons
+}
+
 // carrierSpoke reports whether there is a report of the carrier, or a shipment that was not booked.
 func (e explanation) carrierSpoke() bool {
 	return slices.ContainsFunc(e.Timeline, func(m moments) bool { return m.Kind == "carrier report" || m.Ref.Handler == "shipping" })
