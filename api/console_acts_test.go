@@ -535,7 +535,7 @@ func TestTheButtonsOfAnOrder(t *testing.T) {
 	for scope, row := range map[auth.Scope]struct{ has, hasNot []string }{
 		auth.Read:  {nil, []string{"/act/"}},
 		auth.Act:   {[]string{"event=hold", "event=cancel", "/act/add-note", "/act/change-item?order=o-1&amp;price="}, []string{"event=release", "event=ship", "/act/repair-execution", "/act/erase"}},
-		auth.Admin: {[]string{"event=hold", "/act/repair-execution"}, []string{"event=release", "/act/erase"}},
+		auth.Admin: {[]string{"event=hold", "/act/repair-execution", "/act/streams-replay?ids=o-1"}, []string{"event=release", "/act/erase"}},
 	} {
 		page := p.send(whose(auth.DefaultTenant, scope), "GET", console.Path+"/orders/o-1", nil)
 		for _, text := range row.has {

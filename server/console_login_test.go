@@ -189,7 +189,7 @@ func TestEveryDoorOfTheLogin(t *testing.T) {
 			want("a logout", door.writes, http.StatusSeeOther, answer)
 
 			// Every page, and every act: a closed door shows and does nothing, and an open one nothing without a reason.
-			for _, page := range []string{"", "/orders", "/workflow", "/stream", "/dead-letters?handler=notify", "/deliveries", "/executions", "/jobs", "/docs"} {
+			for _, page := range []string{"/", "/stuck", "/orders", "/workflow", "/stream", "/dead-letters?handler=notify", "/deliveries", "/executions", "/jobs", "/docs"} {
 				answer, _ = visitor.send(http.MethodGet, console.Path+page, nil) //nolint:bodyclose // the browser of the test has read and closed it
 				want("page "+page, door.reads, answer.StatusCode, answer)
 			}
