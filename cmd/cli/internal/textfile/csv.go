@@ -13,7 +13,7 @@ import (
 )
 
 // maxRecord is more than the longest record of a CSV file, with what its reader has read ahead.
-const maxRecord = 2 * MaxLine
+const maxRecord = 2 * maxLine
 
 // CSV reads the records of a CSV file.
 type CSV struct {

@@ -19,12 +19,12 @@ var ErrFile = errors.New("the file cannot be read")
 // ErrNoObject means that a line begins like no JSON object.
 var ErrNoObject = errors.New("not a JSON object")
 
-// MaxLine is how long a line may be, in bytes.
-const MaxLine = 1 << 20
+// maxLine is how long a line may be, in bytes.
+const maxLine = 1 << 20
 
 // Open returns the file's text after its byte order mark. It fails with ErrFile if the file is empty or no text.
 func Open(file io.Reader) (*bufio.Reader, error) {
-	in := bufio.NewReaderSize(file, MaxLine)
+	in := bufio.NewReaderSize(file, maxLine)
 
 	// Programs on Windows put a byte order mark before a text.
 	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
@@ -54,7 +54,7 @@ func Lines(in *bufio.Reader, fn func(n int, text []byte, err error) error) error
 		var bad error
 		// The rest of the line is skipped, so that the next line is read from its beginning.
 		if errors.Is(err, bufio.ErrBufferFull) {
-			text, bad = nil, fmt.Errorf("longer than %d bytes", MaxLine)
+			text, bad = nil, fmt.Errorf("longer than %d bytes", maxLine)
 
 			for errors.Is(err, bufio.ErrBufferFull) {
 				_, err = in.ReadSlice('\n')
