@@ -57,6 +57,7 @@ var printedCommands = map[string]struct {
 	"ratchet orders adopt":                                   {"orders adopt o-1", 3},
 	"ratchet orders adopt %s":                                {"orders adopt o-1", 3},
 	"ratchet orders import":                                  {"orders import --table --dry-run", 0},
+	"ratchet orders import --table --dry-run":                {"orders import --table --dry-run", 0},
 	"ratchet orders apply %s %s":                             {"orders apply o-1 cancel", 0},
 	"ratchet orders create o-1 --item mug:2:1250 --stock 10": {"orders create o-3 --item mug:2:1250 --stock 10", 0},
 	"ratchet orders explain ":                                {"orders explain o-1", 0},

@@ -89,7 +89,7 @@ func ordersExplain(s *settings.Settings) *cobra.Command {
 				return err
 			}
 
-			return printTimeline(c.OutOrStdout(), moments, incomplete, e.Options)
+			return printTimeline(c.OutOrStdout(), moments, incomplete, e)
 		})
 	}
 
