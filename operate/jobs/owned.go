@@ -14,6 +14,7 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 	"ratchet/operate/audit"
+	"ratchet/transitions"
 )
 
 // owned is a job while this process owns it. job has the epoch of the owner, whose writes all depend on it.
@@ -397,7 +398,7 @@ func (o *owned) act(ctx context.Context, subject Subject) (code string, err erro
 
 	err = worker.Retry(ctx, actBackoff, actTries, func() error {
 		code, err = o.work.Act(ctx, o.job, subject)
-		if err != nil && !dynamo.Retryable(err) {
+		if err != nil && !dynamo.Retryable(err) && !transitions.Retryable(err) {
 			return worker.Permanent(err)
 		}
 

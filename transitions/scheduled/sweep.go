@@ -115,12 +115,14 @@ var errOvertaken = errors.New("the request has changed meanwhile")
 func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended) (bool, error) {
 	done := s.ended(r, Applied)
 
-	// One transaction moves the order and ends the request, so that no withdrawal comes between the two.
-	result, err := s.cfg.Orders.ApplyWith(ctx, r.request, func(t *txn.Transaction, made transitions.Transition) {
-		done.TransitionID, done.Verdict = made.ID, transitions.Applied
-		t.Add("request", s.ending(r, done), txn.FailWith(errOvertaken))
-		s.uncount(t, r)
-	})
+	result, err := s.apply(ctx, r, &done)
+	// The tables were restored, and the order goes on in another life.
+	if err == nil && result.Verdict == transitions.Superseded {
+		renewed := r
+		if renewed.request.Incarnation, err = s.renewed(ctx, r); err == nil && renewed.request.Incarnation != r.Life {
+			result, err = s.apply(ctx, renewed, &done)
+		}
+	}
 
 	switch {
 	case errors.Is(err, errOvertaken):
@@ -153,6 +155,26 @@ func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended
 	}
 
 	return err == nil, err
+}
+
+// apply applies the request, and stores in done how it has ended, in one transaction: no withdrawal comes between the
+// two.
+func (s *Schedule) apply(ctx context.Context, r Request, done *Request) (transitions.Result, error) {
+	return s.cfg.Orders.ApplyWith(ctx, r.request, func(t *txn.Transaction, made transitions.Transition) {
+		done.TransitionID, done.Verdict = made.ID, transitions.Applied
+		t.Add("request", s.ending(r, *done), txn.FailWith(errOvertaken))
+		s.uncount(t, r)
+	})
+}
+
+// renewed returns the life in which the request's order goes on, or that of the request.
+func (s *Schedule) renewed(ctx context.Context, r Request) (transitions.Incarnation, error) {
+	order, found, err := s.cfg.Orders.Get(ctx, r.OrderID)
+	if err != nil || !found || !goesOn(order, r.Life) {
+		return r.Life, err
+	}
+
+	return order.Incarnation, nil
 }
 
 // noted counts a request that was ended.
