@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -525,5 +526,43 @@ func TestAJournalThatCannotBeReadNowIsReadAgain(t *testing.T) {
 				t.Errorf("%+v, want %s", j, row.code)
 			}
 		})
+	}
+}
+
+// forgetful commits a selection's first rows, and then says that it may not.
+type forgetful struct {
+	*dynamodb.Client
+
+	done atomic.Bool
+}
+
+func (f *forgetful) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := f.Client.TransactWriteItems(ctx, in, o...)
+	if err == nil && len(in.TransactItems) > 2 && !f.done.Swap(true) {
+		return nil, errors.New("AccessDeniedException after an attempt without an answer")
+	}
+
+	return out, err
+}
+
+// TestRowsWhoseAnswerIsLostAreCounted: the rows of a selection were stored, and the error said that they were not.
+func TestRowsWhoseAnswerIsLostAreCounted(t *testing.T) {
+	o := newOffice(t)
+	o.streamTables()
+	o.place()
+
+	db, w := &forgetful{Client: o.db}, jobs.Stream{Orders: o.orders, Rebuild: o.rebuild(false)}
+	stop := o.run(o.runner("one", db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{jobs.RefillStream: w} }))
+	defer stop()
+
+	id := o.create(func(n *jobs.New) { n.Kind = jobs.RefillStream }).ID
+	o.until(id, func(j jobs.Job) bool { return j.State == jobs.Paused })
+
+	if _, err := o.store.Resume(t.Context(), "", id); err != nil {
+		t.Fatal(err)
+	}
+
+	if j := o.until(id, ended); j.State != jobs.Done || j.Total != many || j.Counts["done"] != many {
+		t.Errorf("%+v", j)
 	}
 }

@@ -460,7 +460,7 @@ func (o *owned) follow(ctx context.Context, to State) error {
 		return errLost
 	}
 
-	_, err := o.s.settle(ctx, o.job, to, o.progressed().IfEquals(wantedName, dynamo.S(string(to))))
+	_, err := o.s.settle(ctx, o.job, to, o.s.ifEpoch(o.job).IfEquals(wantedName, dynamo.S(string(to))))
 
 	return err
 }
@@ -472,9 +472,10 @@ func (o *owned) release(ctx context.Context) error {
 	return err
 }
 
-// settle ends the ownership with a state.
+// settle ends the ownership with a state. The progress is that of the last rows: what this process knows of it may be
+// less, if the answer about some of them was lost.
 func (o *owned) settle(ctx context.Context, to State, problem string) (Job, error) {
-	update := o.progressed()
+	update := o.s.ifEpoch(o.job)
 	if problem != "" {
 		update.SetValue(problemName, dynamo.S(problem))
 	}
