@@ -43,8 +43,8 @@ func (o *owned) renew(lease context.Context, lose context.CancelCauseFunc, taken
 	until := time.Now().Add(o.r.cfg.Lease)
 
 	for worker.Wait(lease, min(renewEach, o.r.cfg.Lease/3)) {
-		next := time.Now().Add(o.r.cfg.Lease)
-		j, err := o.s.apply(lease, o.s.ifEpoch(taken).SetValue(leaseName, dynamo.Millis(next)))
+		next := time.Now().Add(o.r.cfg.Lease) // by the monotonic clock of this machine
+		j, err := o.s.apply(lease, o.s.ifEpoch(taken).SetValue(leaseName, dynamo.Millis(o.s.now().Add(o.r.cfg.Lease))))
 
 		switch {
 		case err == nil:

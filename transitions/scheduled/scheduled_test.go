@@ -847,3 +847,31 @@ func TestRequestsGoOnWithARenewedOrder(t *testing.T) {
 	w.sweep(3 * day)
 	w.is(moved, scheduled.Refused, transitions.Superseded, "PAYMENT_RECEIVED")
 }
+
+// A request for which the order has no room is not in the way of others.
+func TestARequestWithoutRoomDoesNotStopOthers(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	large := func(name string) transitions.OwnChange {
+		return transitions.OwnChange{Set: transitions.Attributes{name: &types.AttributeValueMemberB{Value: make([]byte, 60<<10)}}}
+	}
+
+	for n := range 6 {
+		name := fmt.Sprint("large-", n)
+		if r, err := w.orders.SetOwn(t.Context(), transitions.Edit{OrderID: "o-1", EventID: transitions.RequestID(name)}, large(name)); err != nil || !r.Verdict.Done() {
+			t.Fatal(r.Verdict, err)
+		}
+	}
+	r := request("o-1", workflow.Pay)
+	r.Own = large("one more")
+	full, next := w.place(r, day), w.place(request("o-1", workflow.Cancel), day+time.Second)
+
+	w.sweep(day + time.Minute)
+
+	if is := w.is(full, scheduled.Refused, 0, "CANCELLED"); is.Reason == "" {
+		t.Errorf("%+v", is)
+	}
+	w.is(next, scheduled.Applied, transitions.Applied, "CANCELLED")
+}

@@ -130,7 +130,7 @@ func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended
 	case err != nil && !final(err) && (!last || transitions.Retryable(err)):
 		return false, err
 	case err != nil:
-		done.Status, done.Verdict, done.TransitionID, done.Reason = Refused, 0, 0, err.Error()
+		done.Status, done.Verdict, done.TransitionID, done.Reason = Refused, 0, 0, whyNot(err)
 		s.cfg.Log.WarnContext(ctx, "a scheduled request could not be judged", "order", r.OrderID, "scheduled", string(r.ID), "error", err)
 	case result.Verdict == transitions.Applied:
 		s.noted(done, count)
@@ -187,9 +187,19 @@ func (s *Schedule) noted(r Request, count *ended) {
 	s.cfg.Ended(r, s.clock.Since(r.At))
 }
 
-// final reports whether the same request fails with this error whatever happens to the order.
+// final reports whether the request has failed with this error for good. An order that is full may have room later, but a
+// request is judged at its time: until then, it would be in the way of those that come after it.
 func final(err error) bool {
-	return errors.Is(err, transitions.ErrInvalidRequest) || errors.Is(err, transitions.ErrEvidenceGone)
+	return errors.Is(err, transitions.ErrInvalidRequest) || errors.Is(err, transitions.ErrEvidenceGone) || errors.Is(err, transitions.ErrOrderFull)
+}
+
+// whyNot is the reason of a request that could not be judged.
+func whyNot(err error) string {
+	if limit := (*transitions.LimitError)(nil); errors.As(err, &limit) {
+		return limit.Error()
+	}
+
+	return dynamo.Cut(err.Error(), maxReason)
 }
 
 // maxReason is how much of a reason is stored, in bytes.
