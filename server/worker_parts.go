@@ -53,6 +53,9 @@ func shownParts(chosen map[WorkerPart]bool) []string {
 	return shown
 }
 
+// RunsJobs reports whether the process is a live worker that runs jobs.
+func RunsJobs(p processes.Process) bool { return p.Runs(partWorker) || p.Runs(string(PartJobs)) }
+
 // chosenParts returns the parts to run: all if none is named.
 func chosenParts(named []WorkerPart) (map[WorkerPart]bool, error) {
 	all := WorkerParts()
