@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ratchet/operate/processes"
 )
 
 // WorkerPart is a part of a worker. Parts can run in processes of their own, each with the
