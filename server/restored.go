@@ -345,7 +345,7 @@ func (b *Backend) repairOrders(ctx context.Context, r Restoration, done *Restore
 	return err
 }
 
-// rebuildIndexes writes what follows from the orders alone.
+// rebuildIndexes writes what follows from the orders and from the requests for later.
 func (b *Backend) rebuildIndexes(ctx context.Context, r Restoration, _ *Restored) error {
 	if r.DryRun {
 		return nil
@@ -355,6 +355,10 @@ func (b *Backend) rebuildIndexes(ctx context.Context, r Restoration, _ *Restored
 		if _, err := b.Timers.Rebuild(ctx, nil); err != nil {
 			return err
 		}
+	}
+
+	if _, err := b.Scheduled.Rebuild(ctx, nil); err != nil {
+		return err
 	}
 
 	if b.Lists == nil {
