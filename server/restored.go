@@ -187,7 +187,14 @@ type restoration struct {
 
 // beginRestoration takes the time of an earlier call that was stopped, or notes when this one began.
 func (b *Backend) beginRestoration(ctx context.Context, r Restoration, done *Restored) error {
-	text, err := b.Processes.Note(ctx, restorationNote)
+	// By the time of the service, like the lives of orders, with which it is compared.
+	life, err := b.Orders.NewIncarnation(ctx)
+
+	text := ""
+	if err == nil {
+		done.Began = life.Began()
+		text, err = b.Processes.Note(ctx, restorationNote)
+	}
 
 	var missing *types.ResourceNotFoundException
 	if errors.As(err, &missing) && r.DryRun {

@@ -623,3 +623,33 @@ func TestRequestsForLaterOutliveARestore(t *testing.T) {
 	}
 	t.Error("the request still waits")
 }
+
+// TestAWrongClockRenewsAllOrders: an order was placed after the time that the machine of the repair shows.
+func TestAWrongClockRenewsAllOrders(t *testing.T) {
+	for about, ahead := range map[string]time.Duration{"the service is ahead": time.Hour, "the service is behind": -time.Hour} {
+		t.Run(about, func(t *testing.T) {
+			env := ratchettest.Start(t, ratchettest.Config{NoWorker: true})
+			now := func() time.Time { return time.Now().Add(ahead) }
+
+			b, err := env.Backend.OnAWS(embeddedtest.Dated{Doer: env.Backend.Engine.AWSConfig().HTTPClient, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			order := mug
+			if order.Incarnation, err = b.Orders.NewIncarnation(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			if r, err := b.Orders.Create(t.Context(), order); err != nil || !r.Verdict.Done() {
+				t.Fatal(r.Verdict, err)
+			}
+			restoration := server.Restoration{Earliest: now().Add(-time.Minute)}
+
+			done, err := b.Restored(t.Context(), restoration)
+			if err != nil || done.Renewed != 1 || done.Began.Before(order.Incarnation.Began()) || done.Began.After(now().Add(time.Minute)) {
+				t.Errorf("%+v, %v", done, err)
+			}
+		})
+	}
+}
