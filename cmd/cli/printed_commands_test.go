@@ -104,6 +104,8 @@ var printedCommands = map[string]struct {
 	"ratchet orders edit set-own {order} --set {name}={value} --event-id {key}":         {"orders edit set-own o-3 --set shelf=7 --event-id k-8", 0},
 	"ratchet orders edit set-own {order} --remove {name} --event-id {key}":              {"orders edit set-own o-3 --remove shelf --event-id k-9", 0},
 	"ratchet deliveries resend {order}/{incarnation}/{transition}/{endpoint}":           {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
+	"ratchet orders scheduled move {order} {scheduled}":                                 {"orders scheduled move o-3 0123456789abcdef0123456789abcdef --to 1h", 4},
+	"ratchet orders scheduled withdraw {order} {scheduled}":                             {"orders scheduled withdraw o-3 0123456789abcdef0123456789abcdef", 4},
 	"ratchet deadletters redrive {handler} {letter}":                                    {"deadletters redrive notify letter-1", 4},
 	"ratchet deadletters discard {handler} {letter}":                                    {"deadletters discard notify letter-1", 4},
 	"ratchet tasks complete {order} --state {state}":                                    {"tasks complete o-1 --state SHIPPED", 4},
