@@ -759,11 +759,14 @@ func TestJobsThatBreakARuleAreRefused(t *testing.T) {
 		"no reason":         func(n *jobs.New) { n.Reason = "" },
 		"rate":              func(n *jobs.New) { n.Rate = 1001 },
 		"a tenant's stream": func(n *jobs.New) { n.Kind, n.Tenant, n.Filter.Handler = jobs.DiscardDeadLetters, "acme", "notify" },
-		"no handler":        func(n *jobs.New) { n.Kind = jobs.RedriveDeadLetters },
-		"no endpoint":       func(n *jobs.New) { n.Kind = jobs.ResendDeliveries },
-		"no end":            func(n *jobs.New) { n.Kind = jobs.EraseOrders },
-		"two selections":    func(n *jobs.New) { n.IDs, n.Filter.Since = []string{"o-1"}, past },
-		"ids":               func(n *jobs.New) { n.IDs = make([]string, 1001) },
+		"a tenant's migration": func(n *jobs.New) {
+			n.Kind, n.Tenant, n.Migration = jobs.MigrateOrders, "acme", &jobs.Migration{Workflow: "order", To: 9}
+		},
+		"no handler":     func(n *jobs.New) { n.Kind = jobs.RedriveDeadLetters },
+		"no endpoint":    func(n *jobs.New) { n.Kind = jobs.ResendDeliveries },
+		"no end":         func(n *jobs.New) { n.Kind = jobs.EraseOrders },
+		"two selections": func(n *jobs.New) { n.IDs, n.Filter.Since = []string{"o-1"}, past },
+		"ids":            func(n *jobs.New) { n.IDs = make([]string, 1001) },
 	} {
 		n := jobs.New{Kind: jobs.RedriveExecutions, By: "cli:ann", Reason: "test"}
 		change(&n)

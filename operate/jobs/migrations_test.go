@@ -57,7 +57,7 @@ func TestAWorkerWithAnotherTargetRefusesAMigration(t *testing.T) {
 	}
 
 	order, _, err := next.Get(t.Context(), "o-00")
-	if err != nil || order.DefinitionVersion != 9 || order.Ring[len(order.Ring)-1].Cause.Actor != "cli:ann" {
+	if err != nil || order.DefinitionVersion != 9 || order.Cause.Actor != "cli:ann" {
 		t.Errorf("an order: %+v, %v", order, err)
 	}
 }
