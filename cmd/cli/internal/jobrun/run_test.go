@@ -17,6 +17,7 @@ import (
 	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/server/ratchettest"
+	"ratchet/transitions"
 )
 
 // desk is a command that acts on many orders, over a server.
@@ -31,7 +32,7 @@ func newDesk(t *testing.T, cfg ratchettest.Config) *desk {
 
 	d := &desk{t: t, env: ratchettest.Start(t, cfg)}
 	for n := range 5 {
-		d.env.Place(ratchettest.NewOrder(fmt.Sprintf("o-%d", n), "mug"))
+		d.env.Place(ratchettest.NewOrder(transitions.OrderID(fmt.Sprintf("o-%d", n)), "mug"))
 	}
 
 	return d
