@@ -11,6 +11,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/operate/audit"
+	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -81,6 +82,15 @@ func TestEveryFormByMouseAndKeyboard(t *testing.T) {
 	}
 
 	if _, err := b.Orders.Create(t.Context(), transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 5}}, Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
+		t.Fatal(err)
+	}
+
+	accounts, err := payments.OpenOrderAccounts(t.Context(), b.Ledger, "EUR")
+	if err == nil {
+		_, err = b.Payments.Authorize(t.Context(), payments.NewPayment{ID: "p-1", OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: 5, Currency: "EUR"})
+	}
+
+	if err != nil {
 		t.Fatal(err)
 	}
 	page := openTab(t)
