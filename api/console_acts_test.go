@@ -245,6 +245,7 @@ func actCases() []actCase {
 	task := map[string]string{"order": "o-1", "state": "SHIPPED"}
 	waits := func(s *apiServer) { s.waitForShipment("o-1") }
 	later := read("/v1/orders/o-1/scheduled", "scheduled")
+	booked := &atomic.Int64{}
 	tasks := read("/v1/orders/o-1/parked-tasks", "tasks")
 
 	return []actCase{
@@ -282,6 +283,15 @@ func actCases() []actCase {
 		{name: "resume-handler", operation: "resume-handler", change: notifies, setup: has(handler, func(s *apiServer) { s.must("POST", "/v1/stream/handlers/notify/pause", "") }), effect: paused},
 		{name: "redrive-execution", operation: "redrive-execution", setup: has(order, anExecution), effect: read("/v1/orders/o-1/explanation", "unplaced", "execution", "redrives")},
 		{name: "repair-execution", operation: "repair-execution", setup: has(order, anExecution), effect: read("/v1/orders/o-1/explanation", "unplaced", "execution", "redrives")},
+		{name: "book-again", operation: "book-shipment-again", change: func(c *api.Config) {
+			c.BookAgain = func(_ context.Context, id transitions.OrderID) (string, error) {
+				if id == "o-1" {
+					booked.Add(1)
+				}
+
+				return "trk-2", nil
+			}
+		}, setup: has(order, anOrder), effect: func(*apiServer) string { return fmt.Sprint(booked.Load()) }, foreign: true},
 		{name: "executions-redrive", operation: "create-job", setup: has(real), effect: aJobOf("executions-redrive"), foreign: true},
 		{name: "dead-letters-redrive", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("dead-letters-redrive")},
 		{name: "dead-letters-discard", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("dead-letters-discard")},
@@ -601,7 +611,7 @@ func TestTheButtonsOfAnOrder(t *testing.T) {
 	for scope, row := range map[auth.Scope]struct{ has, hasNot []string }{
 		auth.Read:  {nil, []string{"/act/"}},
 		auth.Act:   {[]string{"event=hold", "event=cancel", "/act/add-note", "/act/change-item?order=o-1&amp;price="}, []string{"event=release", "event=ship", "/act/repair-execution", "/act/erase"}},
-		auth.Admin: {[]string{"event=hold", "/act/repair-execution"}, []string{"event=release", "/act/erase"}},
+		auth.Admin: {[]string{"event=hold", "/act/repair-execution", "/act/streams-replay?ids=o-1"}, []string{"event=release", "/act/erase"}},
 	} {
 		page := p.send(whose(auth.DefaultTenant, scope), "GET", console.Path+"/orders/o-1", nil)
 		for _, text := range row.has {

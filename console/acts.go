@@ -349,6 +349,10 @@ var actsOnOne = []act{
 		command: "ratchet executions repair {order}",
 	},
 	{
+		name: "book-again", title: "Book another shipment", does: "Books a shipment in the place of one that the carrier has canceled. The carrier is asked first; an order on hold is released.", scope: auth.Admin,
+		method: http.MethodPost, path: orderPath + "/shipment/book-again", command: "ratchet shipments book-again {order} --reason {reason}",
+	},
+	{
 		name: "erase", title: "Erase the person", does: "Removes customer, reference, addresses, metadata and notes from the order and from all that is stored about it. Nothing brings them back.", scope: auth.Admin,
 		method: http.MethodPost, path: orderPath + "/erase", body: none, grave: true, command: "ratchet orders erase {order}",
 	},

@@ -239,6 +239,12 @@ func (b *Backend) checkStates(ctx context.Context) doctor.Check {
 		}
 
 		if !d.HasState(order.State) {
+			// What Ratchet has never moved has the state that another program gave it.
+			if order.TransitionID == 0 {
+				return doctor.NewFailure(subject, fmt.Sprintf("order %s is %s, which version %d of the definition %s does not have; no transition has led there", order.ID, order.State, d.Version(), d.Name()),
+					"add the state to the definition, or correct the item; `ratchet orders import --table --dry-run` names all such orders")
+			}
+
 			return doctor.NewFailure(subject, fmt.Sprintf("order %s is %s, which version %d of the definition %s does not have", order.ID, order.State, d.Version(), d.Name()),
 				"set order-definition to the definition of these orders, or give the new one another version and `ratchet workflow migrate`")
 		}

@@ -41,6 +41,7 @@ var printedCommands = map[string]struct {
 	"ratchet executions list --status FAILED":              {"executions list --status FAILED", 0},
 	"ratchet jobs ":                                        {"jobs pause 20261128T151834.123-ABCDEFGHIJ", 4},
 	"ratchet jobs get ":                                    {"jobs get 20261128T151834.123-ABCDEFGHIJ", 4},
+	"ratchet jobs resume %s%s":                             {"jobs resume 20261128T151834.123-ABCDEFGHIJ", 4},
 	"ratchet jobs start ":                                  {"jobs start dead-letters-redrive --handler notify --reason test", 0},
 	"ratchet jobs start executions-redrive --since 2h --dry-run --reason 'the bank was down'": {"jobs start executions-redrive --since 2h --dry-run --reason test", 0},
 	"ratchet orders scheduled":                               {"orders scheduled", 0},
@@ -57,6 +58,7 @@ var printedCommands = map[string]struct {
 	"ratchet orders adopt":                                   {"orders adopt o-1", 3},
 	"ratchet orders adopt %s":                                {"orders adopt o-1", 3},
 	"ratchet orders import":                                  {"orders import --table --dry-run", 0},
+	"ratchet orders import --table --dry-run":                {"orders import --table --dry-run", 0},
 	"ratchet orders apply %s %s":                             {"orders apply o-1 cancel", 0},
 	"ratchet orders create o-1 --item mug:2:1250 --stock 10": {"orders create o-3 --item mug:2:1250 --stock 10", 0},
 	"ratchet orders explain ":                                {"orders explain o-1", 0},
@@ -120,6 +122,7 @@ var printedCommands = map[string]struct {
 	"ratchet streams resume {handler}":                                                  {"streams resume journal", 0},
 	"ratchet executions redrive {order}":                                                {"executions redrive o-1", 0},
 	"ratchet executions repair {order}":                                                 {"executions repair o-1", 3},
+	"ratchet shipments book-again {order} --reason {reason}":                            {"shipments book-again o-none --reason asked", 4},
 	"ratchet orders erase {order}":                                                      {"orders erase o-none", 4},
 
 	"ratchet endpoints create shop https://shop.example/hooks": {"endpoints create shop-2 https://shop.example/hooks", 0},
