@@ -380,6 +380,22 @@ func TestAParallelSweepTakesTheOldestMinutes(t *testing.T) {
 	}
 }
 
+// TestAShardIsReadToItsEnd: one shard has more rows than are read at once.
+func TestAShardIsReadToItsEnd(t *testing.T) {
+	for _, parallel := range []int{1, 8} {
+		w := newWorld(t, 0)
+		for n := range 130 {
+			if err := w.Write(t.Context(), due.Row{Kind: kind, At: w.clock.Now().Add(-time.Minute), Subject: "a", Detail: fmt.Sprint(n)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		if _, swept, err := w.sweep(due.Sweep{Limit: 200, Parallel: parallel}, removes); swept.Handled != 130 || swept.More || err != nil {
+			t.Errorf("%d at once: %+v, %v", parallel, swept, err)
+		}
+	}
+}
+
 // TestMoreIsThereWhenThePageIsFull and most of its rows could be handled.
 func TestMoreIsThereWhenThePageIsFull(t *testing.T) {
 	for _, row := range []struct {
