@@ -362,10 +362,6 @@ func (b *Backend) rebuildIndexes(ctx context.Context, r Restoration, _ *Restored
 		return err
 	}
 
-	if _, err := b.Scheduled.Rebuild(ctx, nil); err != nil {
-		return err
-	}
-
 	if b.Lists == nil {
 		return nil
 	}
