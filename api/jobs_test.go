@@ -44,6 +44,16 @@ func TestJobsAreCreatedAndChangedOverTheAPI(t *testing.T) {
 	ask(acme, "POST", "/v1/jobs", `{"kind":"orders-erase"}`, http.StatusUnprocessableEntity, "invalid_request")
 	ask(acme, "POST", "/v1/jobs", `{"kind":"deliveries-resend","ids":["!"]}`, http.StatusUnprocessableEntity, "invalid_request")
 
+	// A migration has what the worker needs, and is the default tenant's.
+	ask(acme, "POST", "/v1/jobs", `{"kind":"orders-migrate","migration":{}}`, http.StatusForbidden, "forbidden")
+	ask(own, "POST", "/v1/jobs", `{"kind":"orders-migrate"}`, http.StatusUnprocessableEntity, "invalid_request")
+	ask(own, "POST", "/v1/jobs", `{"kind":"orders-erase","filter":{"endedBefore":"2020-01-01T00:00:00Z"},"migration":{}}`, http.StatusUnprocessableEntity, "invalid_request")
+	ask(own, "POST", "/v1/jobs", `{"kind":"orders-migrate","migration":{"mapping":"x: y"}}`, http.StatusUnprocessableEntity, "invalid_request")
+
+	if a := ask(own, "POST", "/v1/jobs", `{"kind":"orders-migrate","migration":{"definitions":[],"mapping":"migrations: []"},"dryRun":true}`, http.StatusOK, ""); !strings.Contains(a.text, `"migration":{"workflow":"`+s.cfg.Orders.Definition().Name()+`"`) {
+		t.Errorf("a migration: %s", a.text)
+	}
+
 	// The default tenant has no way to the orders of others.
 	for _, id := range []string{"acme:o-1", `a\u0000`, ""} {
 		ask(own, "POST", "/v1/jobs", `{"kind":"orders-erase","ids":["`+id+`"]}`, http.StatusUnprocessableEntity, "invalid_request")

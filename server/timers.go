@@ -55,18 +55,16 @@ func (b *Backend) moveDue(ctx context.Context) error {
 	})
 }
 
-// beginTimers notes that no order lacks its due row if there are no orders yet. It tries until that was found out.
-func (b *Backend) beginTimers(ctx context.Context) error {
-	for b.Orders.HasTimers() && ctx.Err() == nil {
-		err := b.Timers.Begin(ctx)
-		if err == nil {
-			return nil
-		}
+// timersNoted is how often a worker notes for which timed transitions it writes due rows.
+const timersNoted = time.Minute
 
-		if ctx.Err() == nil {
+// beginTimers notes that no order lacks its due row if there are no orders yet, and ends what was built for other timed
+// transitions than this worker has. A worker of them may rebuild at any time, so it looks again.
+func (b *Backend) beginTimers(ctx context.Context) error {
+	for ; ctx.Err() == nil; worker.Wait(ctx, timersNoted) {
+		if err := b.Timers.Begin(ctx); err != nil && ctx.Err() == nil {
 			b.log.WarnContext(ctx, "it is not known whether orders lack their due rows", "error", err)
 		}
-		worker.Wait(ctx, sweepInterval)
 	}
 
 	return nil

@@ -45,7 +45,7 @@ type size struct {
 
 func main() {
 	prices := flag.Bool("costs", false, "measure capacity units instead of time")
-	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers and timers, which take minutes")
+	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers, timers and jobs, which take minutes")
 	kind := flag.String("serve", "", "be a server that another run measures: engine or nothing")
 	data := flag.String("data", "", "the data directory of -serve engine")
 	flag.Parse()
@@ -98,7 +98,7 @@ var benchParts = []benchPart{
 const engineGroup = "engine"
 
 // longParts run only by name.
-var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}}
+var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}, {"jobs", benchJobs}}
 
 // selectParts returns the parts with the names, which are separated by commas, or all but the long
 // ones.

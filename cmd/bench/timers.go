@@ -157,6 +157,11 @@ func (r *rush) fill(ctx context.Context) error {
 		return err
 	}
 
+	return r.placeOthers(ctx)
+}
+
+// placeOthers places the orders that are moved by requests.
+func (r *rush) placeOthers(ctx context.Context) error {
 	for n := range timersOthers {
 		if _, err := r.orders.Create(ctx, transitions.NewOrder{ID: otherOrder(n), Total: transitions.Money{Amount: 1, Currency: "EUR"}}); err != nil {
 			return err
@@ -168,8 +173,17 @@ func (r *rush) fill(ctx context.Context) error {
 
 func otherOrder(n int) transitions.OrderID { return transitions.OrderID("other-" + strconv.Itoa(n)) }
 
-// place writes orders that have entered their state in the same minute, more than an hour ago: copies of one that was placed.
+// place writes orders that have entered their state in the same minute, more than an hour ago.
 func (r *rush) place(ctx context.Context) error {
+	minute := time.Now().Add(-2 * time.Hour)
+
+	return r.copies(ctx, func(n int, order dynamo.Item) {
+		order["enteredAt"] = dynamo.Millis(minute.Add(time.Duration(n%60_000) * time.Millisecond))
+	})
+}
+
+// copies writes changed copies of an order that was placed.
+func (r *rush) copies(ctx context.Context, change func(n int, order dynamo.Item)) error {
 	if _, err := r.orders.Create(ctx, transitions.NewOrder{ID: "due-0", Total: transitions.Money{Amount: 2500, Currency: "EUR"}}); err != nil {
 		return err
 	}
@@ -181,7 +195,6 @@ func (r *rush) place(ctx context.Context) error {
 
 	const batch = 25 // the most items of one BatchWriteItem
 
-	minute := time.Now().Add(-2 * time.Hour)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
 
@@ -191,7 +204,7 @@ func (r *rush) place(ctx context.Context) error {
 			for n := first; n < min(first+batch, r.due); n++ {
 				order := maps.Clone(out.Item)
 				order["orderId"] = dynamo.S("due-" + strconv.Itoa(n))
-				order["enteredAt"] = dynamo.Millis(minute.Add(time.Duration(n%60_000) * time.Millisecond))
+				change(n, order)
 				writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: order}})
 			}
 

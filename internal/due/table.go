@@ -102,3 +102,44 @@ func (t *Table) postponed(now time.Time, attempts int) time.Time {
 
 // grid is how many moments a wait is divided into.
 const grid = 60
+
+// Has reports whether the row is there, at its time.
+func (t *Table) Has(ctx context.Context, r Row) (bool, error) {
+	out, err := t.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: r.key(), ConsistentRead: aws.Bool(true)}, t.Clock.Listen)
+
+	return err == nil && len(out.Item) > 0, err
+}
+
+// Subjects returns the subjects and details of all rows of a kind, due or not.
+func (t *Table) Subjects(ctx context.Context, kind string) (map[[2]string]bool, error) {
+	found := map[[2]string]bool{}
+
+	for n := range shards {
+		in := &dynamodb.QueryInput{
+			TableName:                 &t.Name,
+			ConsistentRead:            aws.Bool(true),
+			KeyConditionExpression:    aws.String("#shard = :shard"),
+			ExpressionAttributeNames:  map[string]string{"#shard": shardKey},
+			ExpressionAttributeValues: dynamo.Item{":shard": dynamo.S(partition(kind, n))},
+		}
+
+		for {
+			out, err := t.DynamoDB.Query(ctx, in, t.Clock.Listen)
+			if err != nil {
+				return nil, err
+			}
+
+			for _, item := range out.Items {
+				if row, ok := parse(item); ok {
+					found[[2]string{row.Subject, row.Detail}] = true
+				}
+			}
+
+			if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+				break
+			}
+		}
+	}
+
+	return found, nil
+}

@@ -14,6 +14,7 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 	"ratchet/operate/audit"
+	"ratchet/transitions"
 )
 
 // owned is a job while this process owns it. job has the epoch of the owner, whose writes all depend on it.
@@ -42,8 +43,8 @@ func (o *owned) renew(lease context.Context, lose context.CancelCauseFunc, taken
 	until := time.Now().Add(o.r.cfg.Lease)
 
 	for worker.Wait(lease, min(renewEach, o.r.cfg.Lease/3)) {
-		next := time.Now().Add(o.r.cfg.Lease)
-		j, err := o.s.apply(lease, o.s.ifEpoch(taken).SetValue(leaseName, dynamo.Millis(next)))
+		next := time.Now().Add(o.r.cfg.Lease) // by the monotonic clock of this machine
+		j, err := o.s.apply(lease, o.s.ifEpoch(taken).SetValue(leaseName, dynamo.Millis(o.s.now().Add(o.r.cfg.Lease))))
 
 		switch {
 		case err == nil:
@@ -397,7 +398,7 @@ func (o *owned) act(ctx context.Context, subject Subject) (code string, err erro
 
 	err = worker.Retry(ctx, actBackoff, actTries, func() error {
 		code, err = o.work.Act(ctx, o.job, subject)
-		if err != nil && !dynamo.Retryable(err) {
+		if err != nil && !dynamo.Retryable(err) && !transitions.Retryable(err) {
 			return worker.Permanent(err)
 		}
 
@@ -459,7 +460,7 @@ func (o *owned) follow(ctx context.Context, to State) error {
 		return errLost
 	}
 
-	_, err := o.s.settle(ctx, o.job, to, o.progressed().IfEquals(wantedName, dynamo.S(string(to))))
+	_, err := o.s.settle(ctx, o.job, to, o.s.ifEpoch(o.job).IfEquals(wantedName, dynamo.S(string(to))))
 
 	return err
 }
@@ -471,9 +472,10 @@ func (o *owned) release(ctx context.Context) error {
 	return err
 }
 
-// settle ends the ownership with a state.
+// settle ends the ownership with a state. The progress is that of the last rows: what this process knows of it may be
+// less, if the answer about some of them was lost.
 func (o *owned) settle(ctx context.Context, to State, problem string) (Job, error) {
-	update := o.progressed()
+	update := o.s.ifEpoch(o.job)
 	if problem != "" {
 		update.SetValue(problemName, dynamo.S(problem))
 	}

@@ -135,12 +135,14 @@ var errOvertaken = errors.New("the request has changed meanwhile")
 func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended) (bool, error) {
 	done := s.ended(r, Applied)
 
-	// One transaction moves the order and ends the request, so that no withdrawal comes between the two.
-	result, err := s.cfg.Orders.ApplyWith(ctx, r.request, func(t *txn.Transaction, made transitions.Transition) {
-		done.TransitionID, done.Verdict = made.ID, transitions.Applied
-		t.Add("request", s.ending(r, done), txn.FailWith(errOvertaken))
-		s.uncount(t, r)
-	})
+	result, err := s.apply(ctx, r, &done)
+	// The tables were restored, and the order goes on in another life.
+	if err == nil && result.Verdict == transitions.Superseded {
+		renewed := r
+		if renewed.request.Incarnation, err = s.renewed(ctx, r); err == nil && renewed.request.Incarnation != r.Life {
+			result, err = s.apply(ctx, renewed, &done)
+		}
+	}
 
 	switch {
 	case errors.Is(err, errOvertaken):
@@ -148,7 +150,7 @@ func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended
 	case err != nil && !final(err) && (!last || transitions.Retryable(err)):
 		return false, err
 	case err != nil:
-		done.Status, done.Verdict, done.TransitionID, done.Reason = Refused, 0, 0, err.Error()
+		done.Status, done.Verdict, done.TransitionID, done.Reason = Refused, 0, 0, whyNot(err)
 		s.cfg.Log.WarnContext(ctx, "a scheduled request could not be judged", "order", r.OrderID, "scheduled", string(r.ID), "error", err)
 	case result.Verdict == transitions.Applied:
 		s.noted(done, count)
@@ -175,6 +177,26 @@ func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended
 	return err == nil, err
 }
 
+// apply applies the request, and stores in done how it has ended, in one transaction: no withdrawal comes between the
+// two.
+func (s *Schedule) apply(ctx context.Context, r Request, done *Request) (transitions.Result, error) {
+	return s.cfg.Orders.ApplyWith(ctx, r.request, func(t *txn.Transaction, made transitions.Transition) {
+		done.TransitionID, done.Verdict = made.ID, transitions.Applied
+		t.Add("request", s.ending(r, *done), txn.FailWith(errOvertaken))
+		s.uncount(t, r)
+	})
+}
+
+// renewed returns the life in which the request's order goes on, or that of the request.
+func (s *Schedule) renewed(ctx context.Context, r Request) (transitions.Incarnation, error) {
+	order, found, err := s.cfg.Orders.Get(ctx, r.OrderID)
+	if err != nil || !found || !goesOn(order, r.Life) {
+		return r.Life, err
+	}
+
+	return order.Incarnation, nil
+}
+
 // noted counts a request that was ended.
 func (s *Schedule) noted(r Request, count *ended) {
 	if r.Status == Applied {
@@ -185,9 +207,19 @@ func (s *Schedule) noted(r Request, count *ended) {
 	s.cfg.Ended(r, s.clock.Since(r.At))
 }
 
-// final reports whether the same request fails with this error whatever happens to the order.
+// final reports whether the request has failed with this error for good. An order that is full may have room later, but a
+// request is judged at its time: until then, it would be in the way of those that come after it.
 func final(err error) bool {
-	return errors.Is(err, transitions.ErrInvalidRequest) || errors.Is(err, transitions.ErrEvidenceGone)
+	return errors.Is(err, transitions.ErrInvalidRequest) || errors.Is(err, transitions.ErrEvidenceGone) || errors.Is(err, transitions.ErrOrderFull)
+}
+
+// whyNot is the reason of a request that could not be judged.
+func whyNot(err error) string {
+	if limit := (*transitions.LimitError)(nil); errors.As(err, &limit) {
+		return limit.Error()
+	}
+
+	return dynamo.Cut(err.Error(), maxReason)
 }
 
 // maxReason is how much of a reason is stored, in bytes.
