@@ -358,10 +358,8 @@ func (b *Backend) rebuildIndexes(ctx context.Context, r Restoration, _ *Restored
 		return nil
 	}
 
-	if b.Orders.HasTimers() {
-		if _, err := b.Timers.Rebuild(ctx, nil); err != nil {
-			return err
-		}
+	if _, err := b.RebuildDueRows(ctx, nil, nil); err != nil {
+		return err
 	}
 
 	if _, err := b.Scheduled.Rebuild(ctx, nil); err != nil {

@@ -19,6 +19,8 @@ func (b *Backend) assembleTimers() (err error) {
 		DynamoDB: b.DynamoDB,
 		Table:    b.Tables.OrdersDue,
 		Orders:   b.Orders,
+
+		PerSecond: timersPerSecond,
 		Applied: func(t transitions.Timer, late time.Duration) {
 			b.log.Debug("time has moved an order", "event", t.Event, "from", t.From, "to", t.To, "late", late)
 		},
@@ -47,9 +49,9 @@ func (b *Backend) timerHandlers() []streams.Handler {
 
 // moveDue moves the orders that are due.
 func (b *Backend) moveDue(ctx context.Context) error {
-	return b.sweepDue(ctx, "timers", func() (rows, done int, late time.Duration, err error) {
+	return b.sweepDue(ctx, "timers", func() (more bool, done int, late time.Duration, err error) {
 		swept, err := b.Timers.Sweep(ctx, sweepPage)
-		return swept.Rows, swept.Made, swept.Late, err
+		return swept.More, swept.Made, swept.Late, err
 	})
 }
 

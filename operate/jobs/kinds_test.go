@@ -295,6 +295,17 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 				})
 			}
 		}, `map[erased true, customer "", transition 2:12]`, many},
+		jobs.MigrateOrders: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
+			o.place()
+			next, migration := o.nextVersion()
+			n.Migration = migration
+
+			return jobs.Migrations{Orders: next}, func() string {
+				return o.each(next, func(order *transitions.Order) string {
+					return fmt.Sprintf("version %d at transition %d", order.DefinitionVersion, order.TransitionID)
+				})
+			}
+		}, "map[version 9 at transition 2:12]", many},
 		jobs.ReplayStream: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
 			o.streamTables()
 			o.place()

@@ -131,7 +131,7 @@ func (s *Store) Create(ctx context.Context, n New) (Job, error) {
 		return Job{}, fmt.Errorf("jobs: store the ids of a job: %w", err)
 	}
 
-	doc := document{n.Kind, n.Filter, len(n.IDs), n.DryRun, n.Again, n.Rate, n.By, n.Reason, now}
+	doc := document{n.Kind, n.Filter, len(n.IDs), n.DryRun, n.Again, n.Migration, n.Rate, n.By, n.Reason, now}
 	item := s.jobKey(n.Tenant, id)
 	item[docName], item[progressName] = dynamo.S(text(doc)), dynamo.S(text(progress{}))
 	item[stateName], item[epochName] = dynamo.S(string(Waiting)), dynamo.N(0)

@@ -41,18 +41,25 @@ func (w Stream) Select(ctx context.Context, j Job, found func(Subject) error) er
 
 // Look implements [Work].
 func (w Stream) Look(ctx context.Context, _ Job, id string) (Subject, error) {
-	_, exists, err := w.Orders.Get(ctx, transitions.OrderID(id))
+	_, code, err := readOrder(ctx, w.Orders, id)
+
+	return Subject{ID: id, Code: code}, err
+}
+
+// readOrder reads an order. Without one, the code says why.
+func readOrder(ctx context.Context, orders *transitions.Orders, id string) (order *transitions.Order, code string, err error) {
+	order, exists, err := orders.Get(ctx, transitions.OrderID(id))
 
 	switch {
 	case errors.Is(err, transitions.ErrUnreadable):
-		return Subject{ID: id, Code: codeUnreadable}, nil
+		return nil, codeUnreadable, nil
 	case err != nil:
-		return Subject{}, err
+		return nil, "", err
 	case !exists:
-		return Subject{ID: id, Code: codeGone}, nil
+		return nil, codeGone, nil
 	}
 
-	return Subject{ID: id}, nil
+	return order, "", nil
 }
 
 // Act implements [Work]. A repeat puts the same rows into the queues again, or finds that a mark has them.

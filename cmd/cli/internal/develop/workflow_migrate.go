@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/plural"
 	"ratchet/operate/inspect"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -203,14 +203,6 @@ func migrations(s *settings.Settings, c *cobra.Command, target *workflow.Definit
 		versions = append(versions, d)
 	}
 
-	// The program has the built-in version, so it needs no file.
-	builtIn := workflow.Order()
-	known := slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == builtIn.Version() })
-	// Only if it is a version of the same workflow.
-	if builtIn.Name() == target.Name() && !known {
-		versions = append(versions, builtIn)
-	}
-
 	var steps []workflow.Migration
 	if mapping != "" {
 		text, err := arguments.ReadFile(c, mapping)
@@ -223,7 +215,7 @@ func migrations(s *settings.Settings, c *cobra.Command, target *workflow.Definit
 		}
 	}
 
-	m, err := workflow.NewMigrations(versions, steps)
+	m, err := workflow.NewMigrations(jobs.WithBuiltIn(versions), steps)
 	if err != nil {
 		return nil, exit.With(exit.Usage, err)
 	}
