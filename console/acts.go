@@ -129,7 +129,7 @@ const via = "console"
 const ownHint = `A text, or DynamoDB's JSON such as {"N":"3"}.`
 
 // acts are all acts.
-var acts = slices.Concat(actsOnOne, jobActs())
+var acts = slices.Concat(actsOnOne, scheduledActs, jobActs())
 
 // actsOnOne are the acts on one order, letter, delivery, endpoint or handler.
 var actsOnOne = []act{

@@ -214,6 +214,14 @@ func order(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
+	var later scheduledList
+	if e.Order != nil {
+		var err error
+		if later, err = scheduledOf(ctx, v, id); err != nil {
+			return content{}, err
+		}
+	}
+
 	svg, err := v.pictures.paint(d.graph(), e.paint())
 	if err != nil {
 		return content{}, err
@@ -223,7 +231,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 	newest := slices.Clone(e.Timeline)
 	slices.Reverse(newest)
 
-	return content{id, orderPage(v, id, e, svg, lanes(e.Timeline), rows(v, id, e, newest), v.orderButtons(id, e, d))}, nil
+	return content{id, orderPage(v, id, e, later, svg, lanes(e.Timeline), rows(v, id, e, newest), v.orderButtons(id, e, d))}, nil
 }
 
 // row is a line of the time line with what a person may do about it.
@@ -297,7 +305,7 @@ func (v *visit) orderButtons(id string, e explanation, d definition) (buttons []
 		buttons = append(buttons, v.button("book-again", "order", id)...)
 	}
 
-	return slices.Concat(buttons, v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id), v.replayButtons(id))
+	return slices.Concat(buttons, v.button("schedule", "order", id), v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id), v.replayButtons(id))
 }
 
 // timerButtons lead to the event that time would request, if the order allows it now.

@@ -2,7 +2,7 @@
 // with BENCH_JSON=file it also writes a flat JSON object of name to number. With
 // BENCH_SHORT=1 it does less work, to see that it runs, and with -only it runs some parts.
 // With BENCH_BEFORE=program it runs the same parts of an earlier build of itself in turns, and prints the
-// ratio of each figure. With -costs it prints the tables of docs/operate/costs.md instead: capacity units, not time.
+// ratio of each figure. With -costs it prints the tables of docs/reference/costs.md instead: capacity units, not time.
 //
 // Figures are compared within one run only: the machine's speed is not a constant.
 package main
@@ -166,7 +166,7 @@ func run(ctx context.Context, out io.Writer, only string) error {
 	return errors.Join(failed, w.Flush(), writeJSON(os.Getenv("BENCH_JSON"), figures))
 }
 
-// runCosts prints the tables of docs/operate/costs.md.
+// runCosts prints the tables of docs/reference/costs.md.
 func runCosts(ctx context.Context, out io.Writer) error {
 	for _, part := range costs.Parts() {
 		table, err := part.Measure(ctx)

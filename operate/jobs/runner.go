@@ -169,7 +169,7 @@ func (r *Runner) RunOne(ctx context.Context, tenant, id string) (Job, error) {
 
 // free reports whether the job waits for an owner.
 func (r *Runner) free(j Job) bool {
-	return (j.State == Waiting || j.State == Running) && !j.owned(time.Now())
+	return (j.State == Waiting || j.State == Running) && !j.owned(r.cfg.Store.now())
 }
 
 // refuses returns why this process cannot run the job.
@@ -222,7 +222,7 @@ func (r *Runner) take(ctx context.Context, j Job) {
 		SetValue(epochName, dynamo.N(j.Epoch+1)).
 		SetValue(stateName, dynamo.S(string(Running))).
 		SetValue(ownerName, dynamo.S(r.cfg.Name)).
-		SetValue(leaseName, dynamo.Millis(time.Now().Add(r.cfg.Lease)))
+		SetValue(leaseName, dynamo.Millis(s.now().Add(r.cfg.Lease)))
 
 	taken, err := s.apply(ctx, update)
 	if err != nil {
