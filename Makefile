@@ -150,6 +150,14 @@ deploy-check: $(DEPLOY_CHECKS) ## check the templates with cfn-lint and checkov 
 	@if command -v terraform >/dev/null; then terraform fmt -check -diff deploy/terraform; \
 	  else echo "Terraform is not installed; TestTerraformIsFormatted does what terraform fmt -check does"; fi
 
+.PHONY: aws-check
+aws-check: build ## deploy the shop in your AWS account under a random prefix, run 20 orders with a kill, take everything away (asks for the account's number)
+	go run ./internal/tools/awscheck -program $(CURDIR)/bin/ratchet
+
+.PHONY: aws-check-local
+aws-check-local: build ## the same on LocalStack and DynamoDB Local, without an account (needs Python 3.13, Java 17, Maven and their registries)
+	go run ./internal/tools/awscheck -program $(CURDIR)/bin/ratchet -local $(CACHE)
+
 .PHONY: model
 model: ## check the protocol's model exhaustively (needs spin and a C compiler)
 	docs/internals/model/check.sh
@@ -202,6 +210,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	$(MAKE) fleet FLEET_ROUNDS=5 FLEET_ORDERS=100
+	$(MAKE) aws-check-local
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
 	go test ./workflow/check -count=1 -run WhatTheCheckAccepts -timeout 3h -v -args -accepted $(ACCEPTED) -refused $(REFUSED)

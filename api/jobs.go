@@ -225,6 +225,9 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 	return n, nil
 }
 
+// mostKey is how many bytes a sort key has, and so an id that is one. Lists show it in up to 1,366 characters.
+const mostKey = 1024
+
 // storedSubject returns the stored id of a subject.
 func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool) {
 	if kind.OfOrders() {
@@ -234,7 +237,7 @@ func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool
 
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(id)
 
-	return string(decoded), err == nil && len(decoded) > 0 && len(decoded) <= 800
+	return string(decoded), err == nil && len(decoded) > 0 && len(decoded) <= mostKey
 }
 
 func (c caller) shownSubject(kind jobs.Kind, stored string) string {

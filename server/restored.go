@@ -16,6 +16,7 @@ import (
 	"ratchet/once/ledger"
 	"ratchet/operate/processes"
 	"ratchet/operate/restored"
+	"ratchet/payments/reconcile"
 	"ratchet/shipping"
 	"ratchet/streams/leases"
 	"ratchet/transitions"
@@ -284,7 +285,7 @@ func (b *Backend) dropLeases(ctx context.Context, r Restoration, done *Restored)
 	return nil
 }
 
-// checkMoney verifies the ledger. Nothing can be said of money that its tables contradict.
+// checkMoney verifies the ledger, and the payments against it. Nothing can be said of money that its tables contradict.
 func (b *Backend) checkMoney(ctx context.Context, r Restoration, done *Restored) error {
 	first := ledger.Finding{}
 
@@ -296,6 +297,15 @@ func (b *Backend) checkMoney(ctx context.Context, r Restoration, done *Restored)
 		return nil
 	}, nil)
 
+	payments := 0
+	if err == nil {
+		payments, err = b.checkPayments(ctx, func(m reconcile.Mismatch) {
+			if first.Kind == "" {
+				first = ledger.Finding{Kind: string(m.Reason), Transfer: m.Key, Detail: m.Here}
+			}
+		})
+	}
+
 	var missing *types.ResourceNotFoundException
 	if errors.As(err, &missing) && r.DryRun {
 		return nil
@@ -305,12 +315,29 @@ func (b *Backend) checkMoney(ctx context.Context, r Restoration, done *Restored)
 		return err
 	}
 
-	if done.Money = proof.Findings; proof.Findings > 0 && !r.DryRun {
+	if done.Money = proof.Findings + payments; done.Money > 0 && !r.DryRun {
 		return fmt.Errorf("%w: %d contradictions, the first is %s %s%s: %s; restore %s to one second in which no payment was made, or mend what `ratchet ledger verify` lists",
-			ErrMoney, proof.Findings, first.Kind, first.Account, first.Transfer, first.Detail, strings.Join(b.moneyTables(), ", "))
+			ErrMoney, done.Money, first.Kind, first.Account, first.Transfer, first.Detail, strings.Join(b.moneyTables(), ", "))
 	}
 
 	return nil
+}
+
+// checkPayments calls found with every step of a payment that its transfer contradicts, and returns how many there are. The
+// processor's own list is not there, so it is an empty file.
+func (b *Backend) checkPayments(ctx context.Context, found func(reconcile.Mismatch)) (n int, err error) {
+	const header = "key,kind,amount,currency,state\n"
+
+	_, err = reconcile.Run(ctx, strings.NewReader(header), reconcile.Config{Payments: b.Payments, Ledger: b.Ledger}, func(m reconcile.Mismatch) error {
+		if m.Reason == reconcile.OtherLedger {
+			n++
+			found(m)
+		}
+
+		return nil
+	})
+
+	return n, err
 }
 
 // moneyTables are the tables that are written in common transactions with money.
@@ -359,10 +386,6 @@ func (b *Backend) rebuildIndexes(ctx context.Context, r Restoration, _ *Restored
 	}
 
 	if _, err := b.RebuildDueRows(ctx, nil, nil); err != nil {
-		return err
-	}
-
-	if _, err := b.Scheduled.Rebuild(ctx, nil); err != nil {
 		return err
 	}
 

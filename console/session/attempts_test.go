@@ -12,7 +12,7 @@ import (
 	"ratchet/console/session"
 )
 
-// TestRefusedLoginsAreLimitedInAll: an attacker with many addresses gets 200 refusals, and then 200 a minute. Who has
+// TestRefusedLoginsAreLimitedInAll: an attacker with many addresses gets 200 refusals, and then 200 a minute. A person who has
 // logged in with a key before gets in all the same, also through the proxy whose address the attacker has, until the key
 // is not valid any more.
 func TestRefusedLoginsAreLimitedInAll(t *testing.T) {

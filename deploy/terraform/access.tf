@@ -669,14 +669,14 @@ locals {
 resource "aws_iam_policy" "part" {
   for_each = { for part, policy in local.policies : part => policy if var.sandbox || part != "sandbox" }
 
-  name   = "${var.prefix}${each.key}"
+  name   = "${var.prefix}${each.key}${var.name_suffix}"
   policy = jsonencode(each.value)
 }
 
 resource "aws_iam_role" "process" {
   for_each = local.roles
 
-  name = "${var.prefix}${each.key}"
+  name = "${var.prefix}${each.key}${var.name_suffix}"
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
@@ -691,7 +691,7 @@ resource "aws_iam_role" "process" {
 resource "aws_iam_role" "person" {
   for_each = local.people
 
-  name = "${var.prefix}${each.key}"
+  name = "${var.prefix}${each.key}${var.name_suffix}"
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"

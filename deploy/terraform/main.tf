@@ -86,6 +86,14 @@ resource "aws_dynamodb_table" "table" {
     }
   }
 
+  dynamic "on_demand_throughput" {
+    for_each = var.max_reads == -1 && var.max_writes == -1 ? [] : [true]
+    content {
+      max_read_request_units  = var.max_reads
+      max_write_request_units = var.max_writes
+    }
+  }
+
   point_in_time_recovery {
     enabled = true
   }
@@ -135,7 +143,7 @@ resource "aws_sfn_activity" "activity" {
 }
 
 resource "aws_iam_role" "state_machine" {
-  name = "${var.prefix}state-machine"
+  name = "${var.prefix}state-machine${var.name_suffix}"
 
   assume_role_policy = jsonencode({
     Version = "2012-10-17"

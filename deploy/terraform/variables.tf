@@ -35,9 +35,27 @@ variable "tables" {
 }
 
 variable "table_key" {
-  description = "ARN of a KMS key that encrypts the tables, in place of DynamoDB's own; docs/operate/deploy.md has its policy."
+  description = "ARN of a KMS key that encrypts the tables, in place of DynamoDB's own; docs/operate/production.md has its policy."
   type        = string
   default     = ""
+}
+
+variable "name_suffix" {
+  description = "Behind the names of roles and policies, which are global in an account; like -eu for a second Region."
+  type        = string
+  default     = ""
+}
+
+variable "max_reads" {
+  description = "Most read units a second of a table, against surprises; -1 for the quota of the account."
+  type        = number
+  default     = -1
+}
+
+variable "max_writes" {
+  description = "Most write units a second of a table, against surprises; -1 for the quota of the account."
+  type        = number
+  default     = -1
 }
 
 variable "compute" {

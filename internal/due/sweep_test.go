@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -354,6 +355,43 @@ func TestASweepLeavesWhatOthersHandle(t *testing.T) {
 		// Up to five rows are met that are gone, and those in hand meanwhile.
 		if n := len(strings.Fields(seen)); err != nil || swept.More != row.want || (n < 10) != row.want {
 			t.Errorf("%+v: %d rows, %+v, %v", row, n, swept, err)
+		}
+	}
+}
+
+// TestAParallelSweepTakesTheOldestMinutes, whichever shards they are in.
+func TestAParallelSweepTakesTheOldestMinutes(t *testing.T) {
+	w := newWorld(t, 0)
+	for n := range 40 {
+		w.write(fmt.Sprint("s", n), time.Duration(n-50)*time.Minute)
+	}
+
+	for first := 0; first < 40; first += 10 {
+		seen, swept, err := w.sweep(due.Sweep{Limit: 10, Parallel: 4}, removes)
+		if err != nil || swept.Handled != 10 || w.clock.Now().Sub(swept.Oldest) != time.Duration(50-first)*time.Minute {
+			t.Errorf("%+v, %v", swept, err)
+		}
+
+		for subject := range strings.FieldsSeq(seen) {
+			if n, err := strconv.Atoi(subject[1:]); err != nil || n < first || n >= first+10 {
+				t.Errorf("%s is in the page of the rows from %d on", subject, first)
+			}
+		}
+	}
+}
+
+// TestAShardIsReadToItsEnd: one shard has more rows than are read at once.
+func TestAShardIsReadToItsEnd(t *testing.T) {
+	for _, parallel := range []int{1, 8} {
+		w := newWorld(t, 0)
+		for n := range 130 {
+			if err := w.Write(t.Context(), due.Row{Kind: kind, At: w.clock.Now().Add(-time.Minute), Subject: "a", Detail: fmt.Sprint(n)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		if _, swept, err := w.sweep(due.Sweep{Limit: 200, Parallel: parallel}, removes); swept.Handled != 130 || swept.More || err != nil {
+			t.Errorf("%d at once: %+v, %v", parallel, swept, err)
 		}
 	}
 }

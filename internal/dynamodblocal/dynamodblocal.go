@@ -26,20 +26,31 @@ type Server struct {
 	cmd *exec.Cmd
 }
 
-// Start downloads DynamoDB Local into the folder home, unless it is there already, and starts it
-// with its data in memory on a free loopback port. It returns when the port answers. If ctx
-// ends before, the error names the server's log. The caller must call Stop.
-func Start(ctx context.Context, home string) (*Server, error) {
-	home, err := filepath.Abs(home)
-	if err != nil {
-		return nil, err
+// Fetch downloads DynamoDB Local into the folder home, unless it is there already, and returns the folder with its
+// libraries.
+func Fetch(ctx context.Context, home string) (lib string, err error) {
+	if home, err = filepath.Abs(home); err != nil {
+		return "", err
 	}
 
 	// The script is embedded, so it needs no path to this repository.
 	script := exec.CommandContext(ctx, "sh", "-s", home) //nolint:gosec // a path of ours
 	script.Stdin, script.Stdout, script.Stderr = strings.NewReader(fetch), os.Stderr, os.Stderr
+
 	if err := script.Run(); err != nil {
-		return nil, fmt.Errorf("fetch DynamoDB Local into %s: %w", home, err)
+		return "", fmt.Errorf("fetch DynamoDB Local into %s: %w", home, err)
+	}
+
+	return filepath.Join(home, "lib"), nil
+}
+
+// Start downloads DynamoDB Local into the folder home, unless it is there already, and starts it
+// with its data in memory on a free loopback port. It returns when the port answers. If ctx
+// ends before, the error names the server's log. The caller must call Stop.
+func Start(ctx context.Context, home string) (*Server, error) {
+	lib, err := Fetch(ctx, home)
+	if err != nil {
+		return nil, err
 	}
 
 	address, err := freeAddress()
@@ -52,7 +63,6 @@ func Start(ctx context.Context, home string) (*Server, error) {
 		return nil, err
 	}
 
-	lib := filepath.Join(home, "lib")
 	// Not CommandContext: ctx bounds the start, and the server outlives it.
 	cmd := exec.Command("java", "-Xmx512m", "-Djava.library.path="+lib, "-Dsqlite4java.library.path="+lib, //nolint:gosec,noctx // paths of ours; Stop ends it
 		"-cp", filepath.Join(lib, "*"), "software.amazon.dynamodb.services.local.main.ServerRunner",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/ids"
 	"ratchet/notify"
 	"ratchet/notify/destination"
 	"ratchet/notify/webhooks"
@@ -574,6 +576,37 @@ func TestRowsWhoseAnswerIsLostAreCounted(t *testing.T) {
 	}
 
 	if j := o.until(id, ended); j.State != jobs.Done || j.Total != many || j.Counts["done"] != many {
+		t.Errorf("%+v", j)
+	}
+}
+
+// TestADeliveryOfTheLongestOrderIDIsSentAgain: an id has up to 256 bytes, which are three times as many where they are encoded.
+func TestADeliveryOfTheLongestOrderIDIsSentAgain(t *testing.T) {
+	o := newOffice(t)
+	all := o.deliveries()
+
+	long := []transitions.OrderID{transitions.OrderID(strings.Repeat("é", 128)), transitions.OrderID(strings.Repeat("é", 127) + "ë")}
+	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: o.db, Table: "endpoints"})
+	if err == nil {
+		_, err = endpoints.Disable(t.Context(), "shop", "test")
+	}
+
+	for _, order := range long {
+		err = errors.Join(err, all.Accept(t.Context(), notify.Notification{
+			Key: ids.Encode(string(order)) + "/06h28dad60fds/2/notify", OrderID: order, Incarnation: "06h28dad60fds", TransitionID: 2, State: workflow.Shipped, At: time.Now(),
+		}))
+	}
+
+	if _, enabled := endpoints.Enable(t.Context(), "shop"); errors.Join(err, enabled) != nil {
+		t.Fatal(err, enabled)
+	}
+
+	w := jobs.Deliveries{Deliveries: all}
+	stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{jobs.ResendDeliveries: w} }))
+	defer stop()
+
+	j := o.until(o.create(func(n *jobs.New) { n.Kind, n.Filter.Endpoint = jobs.ResendDeliveries, "shop" }).ID, func(j jobs.Job) bool { return ended(j) || j.State == jobs.Paused })
+	if j.State != jobs.Done || j.Counts["done"] != many+len(long) {
 		t.Errorf("%+v", j)
 	}
 }

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/internal/worker"
 	"ratchet/operate/audit"
 	"ratchet/transitions"
@@ -120,6 +122,19 @@ func (o *owned) do(ctx, lease context.Context) error {
 	return o.actOnAll(ctx, lease)
 }
 
+// mostPlace is how many bytes a sort key has at most.
+const mostPlace = 1024
+
+// fitted returns the place, or what stands for one that is too long for a key: its beginning, which orders it, and a digest.
+func fitted(place string) string {
+	if len(place) <= mostPlace {
+		return place
+	}
+	sum := hex.EncodeToString(ids.Digest(place))
+
+	return dynamo.Cut(place, mostPlace-len(sum)) + sum
+}
+
 // rowsEach is how many rows one transaction stores: with the job's item they are 25 parts.
 const rowsEach = 24
 
@@ -140,6 +155,7 @@ func (o *owned) selectAll(ctx, lease context.Context) error {
 		if subject.Place == "" {
 			subject.Place = subject.ID
 		}
+		subject.Place = fitted(subject.Place)
 
 		if batch = append(batch, subject); len(batch) < rowsEach {
 			return nil

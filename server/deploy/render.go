@@ -191,6 +191,22 @@ func (p page) part(name string) []string {
 	return nil
 }
 
+// endpoint is a service of AWS that the processes call through an interface endpoint of a VPC.
+type endpoint struct{ Logical, Service string }
+
+// Endpoints returns the services that a process calls, without those of gateway endpoints.
+func (p page) Endpoints() []endpoint {
+	all := []endpoint{
+		{"States", "states"}, {"Streams", "dynamodb-streams"}, {"Logs", "logs"},
+		{"Registry", "ecr.api"}, {"Images", "ecr.dkr"}, {"Secrets", "secretsmanager"},
+	}
+	if p.Queue != nil {
+		all = append(all, endpoint{"Queues", "sqs"})
+	}
+
+	return all
+}
+
 // Services returns what a service of ECS can run.
 func (p page) Services() []string { return slices.Concat([]string{"worker", "api"}, p.Parts) }
 

@@ -118,6 +118,8 @@ func (c *template) value(node *yaml.Node) any {
 		return c.holds(node.Value)
 	case "!And":
 		return !slices.ContainsFunc(node.Content, func(one *yaml.Node) bool { return c.value(one) != true })
+	case "!Or":
+		return slices.ContainsFunc(node.Content, func(one *yaml.Node) bool { return c.value(one) == true })
 	case "!Not":
 		holds, _ := c.value(node.Content[0]).(bool)
 		return !holds

@@ -2,6 +2,7 @@ package scheduled_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,4 +92,33 @@ func TestARowThatWasPostponedIsNotMissing(t *testing.T) {
 	w.lacks(scheduled.Lacking{Waiting: 1, Complete: true})
 	w.dropRows(1)
 	w.lacks(scheduled.Lacking{Waiting: 1, Rowless: 1, Complete: true})
+}
+
+// TestWhatChangesWhileRowsAreLookedForIsNotMissing: a request that ends, and one that is moved, after it was read.
+func TestWhatChangesWhileRowsAreLookedForIsNotMissing(t *testing.T) {
+	w := newWorld(t)
+
+	var placed []scheduled.Request
+	for _, id := range []transitions.OrderID{"o-1", "o-2", "o-3"} {
+		shop.Place(t, w.orders, shop.Mugs(id, 1))
+		placed = append(placed, w.place(request(id, workflow.Cancel), time.Hour))
+	}
+
+	var once sync.Once
+	w.Wire.After(func(c *embeddedtest.Call) error {
+		if c.Operation == "Scan" {
+			once.Do(func() {
+				if _, err := w.schedule.Withdraw(t.Context(), placed[0].OrderID, placed[0].ID); err != nil {
+					t.Error(err)
+				}
+
+				if _, err := w.schedule.Move(t.Context(), placed[1].OrderID, placed[1].ID, w.clock.Now().Add(2*time.Hour)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+
+		return nil
+	})
+	w.lacks(scheduled.Lacking{Waiting: 2, Complete: true})
 }

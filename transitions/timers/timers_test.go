@@ -65,6 +65,7 @@ type world struct {
 	clock  embeddedtest.Clock
 	orders *transitions.Orders
 	timers *timers.Timers
+	mu     sync.Mutex // guards made
 	made   []string
 }
 
@@ -89,16 +90,33 @@ func newWorldIn(t *testing.T, mapping transitions.Mapping) *world {
 func (w *world) machine(ahead time.Duration) (*transitions.Orders, *timers.Timers) {
 	w.t.Helper()
 
-	now := func() time.Time { return w.clock.Now().Add(ahead) }
-	db := dynamodb.New(w.DB.Options(), func(o *dynamodb.Options) {
+	return w.machineWith(ahead, func(timer transitions.Timer, _ time.Duration) { w.made = append(w.made, string(timer.Event)) })
+}
+
+// client returns a client of DynamoDB whose answers state the time of the world.
+func (w *world) client() *dynamodb.Client {
+	return dynamodb.New(w.DB.Options(), func(o *dynamodb.Options) {
 		o.APIOptions, o.HTTPClient = nil, embeddedtest.Dated{Doer: o.HTTPClient, Now: w.clock.Now}
 		o.Retryer = embeddedtest.NoRetries()
 	})
+}
+
+// machineWith is machine with a function that is called for each transition, one after the other.
+func (w *world) machineWith(ahead time.Duration, applied func(transitions.Timer, time.Duration)) (*transitions.Orders, *timers.Timers) {
+	w.t.Helper()
+
+	now := func() time.Time { return w.clock.Now().Add(ahead) }
+	db := w.client()
 	orders := w.Orders(func(c *transitions.Config) { c.Definition, c.Now, c.DynamoDB = plan(w.t), now, db })
 
 	timed, err := timers.New(timers.Config{
 		DynamoDB: db, Table: dueTable, Orders: orders, Log: embeddedtest.Quiet(), Now: now,
-		Applied: func(timer transitions.Timer, _ time.Duration) { w.made = append(w.made, string(timer.Event)) },
+		Applied: func(timer transitions.Timer, late time.Duration) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+
+			applied(timer, late)
+		},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -184,8 +184,8 @@ func Results(ctx context.Context, b *server.Backend, j jobs.Job, code string, fo
 	}
 }
 
-// Refused returns an error with the status [exit.Refused] if the job has not done all that it has selected.
-func Refused(j jobs.Job) error {
+// refused returns an error with the status [exit.Refused] if the job has not done all that it has selected.
+func refused(j jobs.Job) error {
 	var not []string
 	for code, n := range j.Counts {
 		if !slices.Contains(fine, code) {
@@ -209,7 +209,7 @@ func (f *Flags) All(c *cobra.Command, s *settings.Settings, b *server.Backend, n
 	}
 
 	if s.JSON {
-		return errors.Join(Print(c.OutOrStdout(), true, j), err, Refused(j))
+		return errors.Join(Print(c.OutOrStdout(), true, j), err, refused(j))
 	}
 
 	if _, printed := fmt.Fprintf(c.OutOrStdout(), "%s: %s (job %s)\n", done, plural.Of(j.Counts["done"], noun), j.ID); printed != nil {
@@ -222,7 +222,7 @@ func (f *Flags) All(c *cobra.Command, s *settings.Settings, b *server.Backend, n
 		return err
 	})
 	if err == nil {
-		err = Refused(j)
+		err = refused(j)
 	}
 
 	return errors.Join(err, listed)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +103,13 @@ func TestAJobOfACommandIsRunByAWorkerOrByTheCommand(t *testing.T) {
 			t.Parallel()
 
 			d := newDesk(t, ratchettest.Config{NoWorker: here})
+			if !here {
+				d.env.Wait("the first sign of life of the worker", func() (bool, string, error) {
+					all, err := d.env.Backend.Processes.Check(t.Context())
+
+					return slices.ContainsFunc(all, server.RunsJobs), fmt.Sprint(all), err
+				})
+			}
 			owners := map[string]bool{}
 			stop := d.watch(func(j jobs.Job) {
 				if j.Owner != "" {

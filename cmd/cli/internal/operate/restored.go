@@ -21,7 +21,7 @@ meanwhile: it refuses while a worker or an API server does. In this order it
   - creates the tables that were not restored, and switches on streams and times to live, which a
     restored table comes without
   - removes what the table of leases says of former streams
-  - verifies the ledger: the tables of payments and of the ledger must be of one moment
+  - verifies the ledger, and the payments against it: their tables must be of one moment
   - brings orders forward that are behind their journals, and writes the rows that journals lack
   - asks the bank for payments that the tables lack, and the carrier for shipments; what they have
     done is noted under the keys of then, and moves the orders
@@ -99,7 +99,7 @@ func printRestored(out io.Writer, done server.Restored) error {
 		what string
 	}{
 		{done.Leases, "removed from the table of leases: rows of former streams"},
-		{done.Money, "contradictions of the ledger: see `ratchet ledger verify`"},
+		{done.Money, "contradictions of the ledger and the payments: see `ratchet ledger verify`"},
 		{done.Orders, "orders read"},
 		{done.Forward, "orders brought to the ends of their journals"},
 		{done.Filled, "orders whose journals were completed"},

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// runOrders starts two workers, places orders, kills a worker when some are delivered, and waits for all of them.
+func (c *check) runOrders(ctx context.Context) (err error) {
+	first, err := c.startWorker("first")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = first.Process.Kill() }()
+
+	second, err := c.startWorker("second")
+	if err != nil {
+		return err
+	}
+	defer c.endWorker(second)
+
+	if _, err := c.ratchet(ctx, "inventory", "set", "mug", fmt.Sprint(2*c.orders)); err != nil {
+		return err
+	}
+
+	for i := range c.orders {
+		if _, err := c.ratchet(ctx, "orders", "create", fmt.Sprintf("check-%d", i), "--item", "mug:1:1250"); err != nil {
+			return err
+		}
+	}
+
+	killed := false
+
+	return c.until(ctx, func() (bool, error) {
+		ended, err := c.delivered(ctx)
+		if err != nil {
+			return false, err
+		}
+
+		if !killed && ended >= c.orders/4 {
+			killed = true
+			fmt.Fprintf(c.out, "%d of %d orders are delivered: a worker is killed\n", ended, c.orders)
+			_ = first.Process.Signal(syscall.SIGKILL)
+			_ = first.Wait() // "signal: killed"
+		}
+
+		return killed && ended == c.orders, nil
+	})
+}
+
+// startWorker starts a process of the program. It does not end with the check's context: a signal ends it orderly.
+func (c *check) startWorker(name string) (*exec.Cmd, error) {
+	log, err := os.Create(filepath.Join(c.dir, name+".log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the process has the file open by itself
+
+	cmd := exec.Command(c.program, "worker", "--name", name, "--sandbox-carrier") //nolint:gosec,noctx // the program under test; endWorker ends it
+	cmd.Env = append(os.Environ(), c.settings()...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this check first
+
+	return cmd, cmd.Start()
+}
+
+// endWorker lets a worker finish its work in progress.
+func (c *check) endWorker(worker *exec.Cmd) {
+	_ = worker.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(time.Minute, func() { _ = worker.Process.Kill() })
+	_ = worker.Wait()
+	kill.Stop()
+}
+
+// delivered counts the orders that have reached their end.
+func (c *check) delivered(ctx context.Context) (n int, err error) {
+	out, err := c.ratchet(ctx, "orders", "list", "--state", "DELIVERED", "--json", "--limit", "1000")
+	if err != nil {
+		return 0, err
+	}
+
+	for line := range strings.Lines(out) {
+		var order struct {
+			State string `json:"state"`
+		}
+		if json.Unmarshal([]byte(line), &order) == nil && order.State == "DELIVERED" {
+			n++
+		}
+	}
+
+	return n, nil
+}
+
+// until asks again until it is done, or the time of the check is up.
+func (c *check) until(ctx context.Context, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.wait, fmt.Errorf("not done after %s", c.wait))
+	defer cancel()
+
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), c.logs())
+		case <-tick.C:
+		}
+	}
+}
+
+// logs returns the ends of the workers' logs, as an error.
+func (c *check) logs() error {
+	names, _ := filepath.Glob(filepath.Join(c.dir, "*.log"))
+
+	var all []error
+	for _, name := range names {
+		if text, err := os.ReadFile(name); err == nil {
+			all = append(all, fmt.Errorf("%s: %s", filepath.Base(name), lastLines(string(text), 10)))
+		}
+	}
+
+	return errors.Join(all...)
+}
+
+// verify compares the orders with their journals. A worker that was killed had taken records, which another one repeats.
+func (c *check) verify(ctx context.Context) error {
+	out, err := c.ratchet(ctx, "verify", "--json")
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, lastLines(out, 5))
+	}
+
+	return nil
+}
+
+// doctor examines what is deployed. Only on AWS are there backups to ask for.
+func (c *check) doctor(ctx context.Context) error {
+	out, err := c.ratchet(ctx, "doctor", "--json")
+
+	var failures []string
+	for line := range strings.Lines(out) {
+		var one struct{ Subject, Result, Found string }
+		if json.Unmarshal([]byte(line), &one) == nil && one.Result == "failure" {
+			failures = append(failures, one.Subject+": "+one.Found)
+		}
+	}
+
+	if len(failures) > 0 {
+		return errors.New(strings.Join(failures, "; "))
+	}
+
+	return err
+}
+
+// alarms waits until every alarm of the prefix is in OK.
+func (c *check) alarms(ctx context.Context) error {
+	if !c.cloud.account {
+		return fmt.Errorf("the metrics of AWS's services are not there: %w", errOnlyAccount)
+	}
+
+	// One of the alarms fires when nothing reads the stream.
+	reader, err := c.startWorker("reader")
+	if err != nil {
+		return err
+	}
+	defer c.endWorker(reader)
+
+	return c.until(ctx, func() (bool, error) {
+		all, err := c.list(ctx, "cloudwatch", "describe-alarms", "--alarm-name-prefix", c.prefix, "--query", "MetricAlarms[].StateValue")
+		if err != nil {
+			return false, err
+		}
+
+		for _, state := range all {
+			if state != "OK" {
+				return false, nil
+			}
+		}
+
+		return len(all) > 0, nil
+	})
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// kinds are what the stacks and the check create: how each is listed, and how one is removed whose stack is gone.
+type kind struct {
+	name   string
+	list   []string
+	remove func(context.Context, *check, string) error
+}
+
+func kinds(prefix string) []kind {
+	return []kind{
+		{"stack", []string{"cloudformation", "describe-stacks", "--query", "Stacks[].StackName"}, nil},
+		{"table", []string{"dynamodb", "list-tables", "--query", "TableNames"}, removeTable},
+		{"queue", []string{"sqs", "list-queues", "--queue-name-prefix", prefix, "--query", "QueueUrls"}, func(ctx context.Context, c *check, url string) error {
+			_, err := c.aws(ctx, "sqs", "delete-queue", "--queue-url", url)
+			return err
+		}},
+		{"bucket", []string{"s3api", "list-buckets", "--query", "Buckets[].Name"}, func(ctx context.Context, c *check, name string) error {
+			_, err := c.aws(ctx, "s3", "rb", "--force", "s3://"+name)
+			return err
+		}},
+		// These go with their stacks.
+		{"activity", []string{"stepfunctions", "list-activities", "--query", "activities[].activityArn"}, nil},
+		{"state machine", []string{"stepfunctions", "list-state-machines", "--query", "stateMachines[].stateMachineArn"}, nil},
+		{"role", []string{"iam", "list-roles", "--query", "Roles[].RoleName"}, nil},
+		{"policy", []string{"iam", "list-policies", "--scope", "Local", "--query", "Policies[].PolicyName"}, nil},
+		{"topic", []string{"sns", "list-topics", "--query", "Topics[].TopicArn"}, nil},
+		{"alarm", []string{"cloudwatch", "describe-alarms", "--alarm-name-prefix", prefix, "--query", "MetricAlarms[].AlarmName"}, nil},
+		{"rule", []string{"events", "list-rules", "--name-prefix", prefix, "--query", "Rules[].Name"}, nil},
+	}
+}
+
+// removeTable removes a table that its stack has left, with its protection.
+func removeTable(ctx context.Context, c *check, name string) error {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return err
+	}
+
+	tables := dynamodb.NewFromConfig(cfg)
+
+	_, err = tables.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &name, DeletionProtectionEnabled: aws.Bool(false)})
+	if err == nil {
+		err = dynamodb.NewTableExistsWaiter(tables).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &name}, c.wait)
+	}
+
+	if err == nil {
+		_, err = tables.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &name})
+	}
+
+	if err != nil {
+		return fmt.Errorf("table %s: %w", name, err)
+	}
+
+	return nil
+}
+
+// takeAway removes the stacks and what they have left, and notes what cannot be removed. An error does not end it.
+func (c *check) takeAway(ctx context.Context) (err error) {
+	fmt.Fprintf(c.out, "taking away what begins with %s\n", c.prefix)
+	c.cost = c.costs(ctx)
+
+	stacks := c.stacks()
+	slices.Reverse(stacks)
+
+	for _, s := range stacks {
+		name := c.prefix + s.name
+		// It is no error if there is no such stack.
+		if _, failed := c.aws(ctx, "cloudformation", "delete-stack", "--stack-name", name); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		_, failed := c.aws(ctx, "cloudformation", "wait", "stack-delete-complete", "--stack-name", name)
+		err = errors.Join(err, failed)
+	}
+
+	for _, k := range kinds(c.prefix) {
+		names, failed := c.named(ctx, k)
+		err = errors.Join(err, failed)
+
+		for _, name := range names {
+			if k.remove != nil {
+				err = errors.Join(err, k.remove(ctx, c, name))
+			}
+		}
+	}
+
+	return errors.Join(err, c.lookForRest(ctx))
+}
+
+// named returns what is there of a kind and belongs to this check.
+func (c *check) named(ctx context.Context, k kind) (names []string, err error) {
+	all, err := c.list(ctx, k.list...)
+	for _, name := range all {
+		if ours(c.prefix, name) {
+			names = append(names, name)
+		}
+	}
+
+	return names, err
+}
+
+// lookForRest notes what is still there.
+func (c *check) lookForRest(ctx context.Context) (err error) {
+	for _, k := range kinds(c.prefix) {
+		names, failed := c.named(ctx, k)
+		err = errors.Join(err, failed)
+
+		for _, name := range names {
+			c.left = append(c.left, k.name+" "+name)
+		}
+	}
+
+	if len(c.left) > 0 {
+		err = errors.Join(err, fmt.Errorf("left behind: %s; `go run ./internal/tools/awscheck -teardown %s` tries again", strings.Join(c.left, ", "), c.prefix))
+	}
+
+	return err
+}
