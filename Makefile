@@ -257,7 +257,7 @@ peers: ## measure beside the peers whose programs are in cmd/bench/peers: execut
 	go run ./cmd/bench -only peers
 
 .PHONY: costs
-costs: ## measure what orders cost in capacity units, as in docs/operate/costs.md
+costs: ## measure what orders cost in capacity units, as in docs/reference/costs.md
 	go run ./cmd/bench -costs
 
 ##@ The module

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"ratchet/embedded/door"
+	"ratchet/internal/worker"
 	"ratchet/once"
 )
 
@@ -39,6 +40,9 @@ type service struct {
 	executionCalls       *rate.Limiter
 
 	auditBroken atomic.Bool
+
+	// What callers without a credential cause again and again is logged once a minute.
+	unchecked, unready worker.LogThrottle
 }
 
 // New checks cfg and returns the handler that serves the API.

@@ -88,7 +88,7 @@ type attempt struct {
 }
 
 type getDeliveryInput struct {
-	Delivery string `path:"delivery" minLength:"1" maxLength:"800" pattern:"^[A-Za-z0-9_-]+$" doc:"The id of a delivery."`
+	Delivery string `path:"delivery" minLength:"1" maxLength:"1366" pattern:"^[A-Za-z0-9_-]+$" doc:"The id of a delivery."`
 }
 
 type getDeliveryOutput struct {

@@ -102,7 +102,10 @@ func (s *service) ready(ctx context.Context, c caller, in *struct{}) (*healthOut
 	}
 
 	if err := s.store.ready(ctx); err != nil {
-		s.cfg.Log.WarnContext(ctx, "not ready", "error", err)
+		if s.unready.Allow() {
+			s.cfg.Log.WarnContext(ctx, "not ready", "error", err)
+		}
+
 		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The data store does not answer.").retryAfter(5)
 	}
 

@@ -61,12 +61,17 @@ type jobFilter struct {
 type createJobInput struct {
 	input.MayBeKeyed
 	Body struct {
-		Kind   string    `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild"`
+		Kind   string    `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild,orders-migrate"`
 		Filter jobFilter `json:"filter,omitempty"`
 		IDs    []string  `json:"ids,omitempty" maxItems:"1000" doc:"Instead of a filter: ids of orders, dead letters or deliveries, as lists show them."`
-		DryRun bool      `json:"dryRun,omitempty" doc:"Count only."`
-		Again  bool      `json:"again,omitempty" doc:"For streams-replay: also repeat effects that have happened, like notifications."`
-		Rate   int       `json:"rate,omitempty" minimum:"1" maximum:"1000" doc:"Acts per second. Default 10."`
+		// Migration is how orders are migrated. The target is the version that the server runs.
+		Migration *struct {
+			Definitions []string `json:"definitions,omitempty" maxItems:"16" doc:"Files with other versions of the definition, in YAML or JSON."`
+			Mapping     string   `json:"mapping,omitempty" doc:"The file with the mappings between versions."`
+		} `json:"migration,omitempty" doc:"For orders-migrate, and required there: how orders come to the version of the definition that this server runs. Together at most 128 KiB."`
+		DryRun bool `json:"dryRun,omitempty" doc:"Count only."`
+		Again  bool `json:"again,omitempty" doc:"For streams-replay: also repeat effects that have happened, like notifications."`
+		Rate   int  `json:"rate,omitempty" minimum:"1" maximum:"1000" doc:"Acts per second. Default 10."`
 	}
 }
 
@@ -77,25 +82,31 @@ type jobSample struct {
 }
 
 type jobShown struct {
-	ID        string         `json:"id"`
-	Kind      string         `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild"`
-	Filter    jobFilter      `json:"filter"`
-	IDs       int            `json:"ids,omitempty" doc:"How many ids it was created with. Absent with a filter."`
-	DryRun    bool           `json:"dryRun"`
-	Again     bool           `json:"again,omitempty" doc:"Whether a replay also repeats effects that have happened."`
-	Rate      int            `json:"rate" doc:"Acts per second."`
-	By        string         `json:"by" personal:"actor" doc:"Who has created it."`
-	Reason    string         `json:"reason" personal:"text"`
-	State     string         `json:"state" enum:"waiting,running,paused,done,failed,stopped" doc:"waiting: no worker has begun. The last three are final."`
-	Wanted    string         `json:"wanted,omitempty" enum:"paused,stopped" doc:"What a person has asked for and the worker has not come to."`
-	Problem   string         `json:"problem,omitempty" doc:"A code that says why it has failed, or is paused by itself."`
-	Selected  bool           `json:"selected" doc:"Whether all subjects are selected."`
-	Total     int            `json:"total" doc:"How many subjects are selected."`
-	Results   int            `json:"results" doc:"How many of them have a result."`
-	Counts    map[string]int `json:"counts" doc:"The results by code: done, selected (dryRun), gone, failed, and the codes of refusals."`
-	Sample    []jobSample    `json:"sample,omitempty" doc:"Some subjects of a dry run, or of another job those first ones whose act was not done."`
-	CreatedAt time.Time      `json:"createdAt"`
-	EndedAt   *time.Time     `json:"endedAt,omitempty"`
+	ID        string          `json:"id"`
+	Kind      string          `json:"kind" enum:"executions-redrive,dead-letters-redrive,dead-letters-discard,deliveries-resend,orders-erase,streams-replay,streams-refill,lists-rebuild,orders-migrate"`
+	Filter    jobFilter       `json:"filter"`
+	IDs       int             `json:"ids,omitempty" doc:"How many ids it was created with. Absent with a filter."`
+	DryRun    bool            `json:"dryRun"`
+	Again     bool            `json:"again,omitempty" doc:"Whether a replay also repeats effects that have happened."`
+	Rate      int             `json:"rate" doc:"Acts per second."`
+	By        string          `json:"by" personal:"actor" doc:"Who has created it."`
+	Reason    string          `json:"reason" personal:"text"`
+	Migration *shownMigration `json:"migration,omitempty" doc:"Where orders are migrated to."`
+	State     string          `json:"state" enum:"waiting,running,paused,done,failed,stopped" doc:"waiting: no worker has begun. The last three are final."`
+	Wanted    string          `json:"wanted,omitempty" enum:"paused,stopped" doc:"What a person has asked for and the worker has not come to."`
+	Problem   string          `json:"problem,omitempty" doc:"A code that says why it has failed, or is paused by itself."`
+	Selected  bool            `json:"selected" doc:"Whether all subjects are selected."`
+	Total     int             `json:"total" doc:"How many subjects are selected."`
+	Results   int             `json:"results" doc:"How many of them have a result."`
+	Counts    map[string]int  `json:"counts" doc:"The results by code: done, selected (dryRun), gone, failed, and the codes of refusals."`
+	Sample    []jobSample     `json:"sample,omitempty" doc:"Some subjects of a dry run, or of another job those first ones whose act was not done."`
+	CreatedAt time.Time       `json:"createdAt"`
+	EndedAt   *time.Time      `json:"endedAt,omitempty"`
+}
+
+type shownMigration struct {
+	Workflow string `json:"workflow"`
+	To       int    `json:"to" doc:"The version. Workers with another one refuse the job."`
 }
 
 type jobOutput struct {
@@ -193,6 +204,16 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 		n.Filter.Endpoint = c.tenant.storedID(f.Endpoint)
 	}
 
+	if m := in.Body.Migration; m != nil {
+		own := s.cfg.Orders.Definition()
+		n.Migration = &jobs.Migration{Workflow: own.Name(), To: own.Version(), Definitions: m.Definitions, Mapping: m.Mapping}
+
+		// A worker could only pause the job.
+		if _, err := n.Migration.Ways(own); err != nil {
+			return n, err
+		}
+	}
+
 	for _, id := range in.Body.IDs {
 		stored, known := c.storedSubject(kind, id)
 		if !known {
@@ -204,6 +225,9 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 	return n, nil
 }
 
+// mostKey is how many bytes a sort key has, and so an id that is one. Lists show it in up to 1,366 characters.
+const mostKey = 1024
+
 // storedSubject returns the stored id of a subject.
 func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool) {
 	if kind.OfOrders() {
@@ -213,7 +237,7 @@ func (c caller) storedSubject(kind jobs.Kind, id string) (stored string, ok bool
 
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(id)
 
-	return string(decoded), err == nil && len(decoded) > 0 && len(decoded) <= 800
+	return string(decoded), err == nil && len(decoded) > 0 && len(decoded) <= mostKey
 }
 
 func (c caller) shownSubject(kind jobs.Kind, stored string) string {
@@ -245,6 +269,10 @@ func (c caller) showJob(j jobs.Job) jobShown {
 		Selected: j.Selected, Total: j.Total, Results: j.Results(), Counts: j.Counts,
 		CreatedAt: j.CreatedAt, EndedAt: optionalTime(j.EndedAt),
 	}
+	if j.Migration != nil {
+		shown.Migration = &shownMigration{j.Migration.Workflow, j.Migration.To}
+	}
+
 	if f.Endpoint != "" {
 		shown.Filter.Endpoint = c.tenant.publicID(f.Endpoint)
 	}

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"testing"
@@ -43,6 +44,21 @@ func TestJobsAreCreatedAndChangedOverTheAPI(t *testing.T) {
 
 	ask(acme, "POST", "/v1/jobs", `{"kind":"orders-erase"}`, http.StatusUnprocessableEntity, "invalid_request")
 	ask(acme, "POST", "/v1/jobs", `{"kind":"deliveries-resend","ids":["!"]}`, http.StatusUnprocessableEntity, "invalid_request")
+
+	// A migration has what the worker needs, and is the default tenant's.
+	ask(acme, "POST", "/v1/jobs", `{"kind":"orders-migrate","migration":{}}`, http.StatusForbidden, "forbidden")
+	ask(own, "POST", "/v1/jobs", `{"kind":"orders-migrate"}`, http.StatusUnprocessableEntity, "invalid_request")
+	ask(own, "POST", "/v1/jobs", `{"kind":"orders-erase","filter":{"endedBefore":"2020-01-01T00:00:00Z"},"migration":{}}`, http.StatusUnprocessableEntity, "invalid_request")
+	ask(own, "POST", "/v1/jobs", `{"kind":"orders-migrate","migration":{"mapping":"x: y"}}`, http.StatusUnprocessableEntity, "invalid_request")
+
+	if a := ask(own, "POST", "/v1/jobs", `{"kind":"orders-migrate","migration":{"definitions":[],"mapping":"migrations: []"},"dryRun":true}`, http.StatusOK, ""); !strings.Contains(a.text, `"migration":{"workflow":"`+s.cfg.Orders.Definition().Name()+`"`) {
+		t.Errorf("a migration: %s", a.text)
+	}
+
+	// The id of an order may have 256 bytes, each of which may be three in an id of its delivery.
+	long := base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("%C3", 256) + "/06h28dad60fds/2/" + strings.Repeat("e", 64)))
+	ask(other, "POST", "/v1/jobs", `{"kind":"deliveries-resend","ids":["`+long+`"]}`, http.StatusOK, "")
+	ask(other, "GET", "/v1/deliveries/"+long, "", http.StatusNotFound, "delivery_not_found")
 
 	// The default tenant has no way to the orders of others.
 	for _, id := range []string{"acme:o-1", `a\u0000`, ""} {

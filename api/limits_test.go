@@ -410,6 +410,16 @@ func serverThatIsNotReady(t *testing.T) {
 	if a := s.want(s.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready"); strings.Contains(a.text, broken.Error()) {
 		t.Errorf("the answer contains the cause: %s", a.text)
 	}
+
+	// Probes come every second, and the log is not theirs.
+	for range 30 {
+		time.Sleep(time.Second)
+		s.want(s.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready")
+	}
+
+	if n := strings.Count(s.log.String(), `"msg":"not ready"`); n != 1 {
+		t.Errorf("%d lines of the log in half a minute, want one", n)
+	}
 	ready = nil
 	close(stopping)
 	s.want(s.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready")

@@ -180,7 +180,10 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 		}
 
 		if !errors.Is(err, auth.ErrRefused) {
-			s.cfg.Log.WarnContext(ctx, "credentials cannot be checked", "request", callOf(ctx).id, "error", err)
+			if s.unchecked.Allow() {
+				s.cfg.Log.WarnContext(ctx, "credentials cannot be checked", "request", callOf(ctx).id, "error", err)
+			}
+
 			return principal, newProblem(http.StatusServiceUnavailable, "unavailable", "Credentials cannot be checked now.").retryAfter(1)
 		}
 	}

@@ -242,7 +242,7 @@ func (s *shown) askConfirmation(ctx context.Context, v *visit) error {
 
 // isGrave reports whether nothing undoes the act. An event is grave if it leads to a state without a way out.
 func (s *shown) isGrave(ctx context.Context, v *visit) (bool, error) {
-	if s.name != "apply" {
+	if s.name != "apply" && s.name != "schedule" {
 		return s.grave && s.values[dryValue] == "", nil
 	}
 

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"regexp"
@@ -81,6 +82,11 @@ func (s *shown) stored() values {
 		if stored[name] != "" {
 			stored[name] = storedID(s.tenant, stored[name])
 		}
+	}
+
+	// The API encodes the id of a dead letter, and the command line does not.
+	if id, err := base64.RawURLEncoding.DecodeString(stored["letter"]); err == nil && len(id) > 0 {
+		stored["letter"] = string(id)
 	}
 
 	return stored

@@ -23,6 +23,10 @@ func previewOf(ctx context.Context, v *visit, s *shown) (*preview, error) {
 	switch {
 	case s.name == "apply":
 		return previewEvent(ctx, v, s.values)
+	case s.name == "schedule":
+		return previewLater(ctx, v, s.values)
+	case s.values["scheduled"] != "":
+		return previewScheduled(ctx, v, s.values)
 	case s.values["payment"] != "":
 		return previewPayment(ctx, v, s)
 	case s.name == "repair-execution":

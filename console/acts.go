@@ -129,7 +129,7 @@ const via = "console"
 const ownHint = `A text, or DynamoDB's JSON such as {"N":"3"}.`
 
 // acts are all acts.
-var acts = slices.Concat(actsOnOne, jobActs())
+var acts = slices.Concat(actsOnOne, scheduledActs, jobActs())
 
 // actsOnOne are the acts on one order, letter, delivery, endpoint or handler.
 var actsOnOne = []act{
@@ -347,6 +347,10 @@ var actsOnOne = []act{
 		body:   func(v values) (any, error) { return map[string]any{"successor": v["successor"] != ""}, nil },
 
 		command: "ratchet executions repair {order}",
+	},
+	{
+		name: "book-again", title: "Book another shipment", does: "Books a shipment in the place of one that the carrier has canceled. The carrier is asked first; an order on hold is released.", scope: auth.Admin,
+		method: http.MethodPost, path: orderPath + "/shipment/book-again", command: "ratchet shipments book-again {order} --reason {reason}",
 	},
 	{
 		name: "erase", title: "Erase the person", does: "Removes customer, reference, addresses, metadata and notes from the order and from all that is stored about it. Nothing brings them back.", scope: auth.Admin,

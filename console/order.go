@@ -214,6 +214,14 @@ func order(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
+	var later scheduledList
+	if e.Order != nil {
+		var err error
+		if later, err = scheduledOf(ctx, v, id); err != nil {
+			return content{}, err
+		}
+	}
+
 	svg, err := v.pictures.paint(d.graph(), e.paint())
 	if err != nil {
 		return content{}, err
@@ -223,7 +231,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 	newest := slices.Clone(e.Timeline)
 	slices.Reverse(newest)
 
-	return content{id, orderPage(v, id, e, svg, lanes(e.Timeline), rows(v, id, e, newest), v.orderButtons(id, e, d))}, nil
+	return content{id, orderPage(v, id, e, later, svg, lanes(e.Timeline), rows(v, id, e, newest), v.orderButtons(id, e, d))}, nil
 }
 
 // row is a line of the time line with what a person may do about it.
@@ -290,10 +298,44 @@ func (v *visit) orderButtons(id string, e explanation, d definition) (buttons []
 	}
 
 	if d.isTerminal(e.Order.State) {
-		return append(buttons, v.button("erase", "order", id)...)
+		return slices.Concat(buttons, v.replayButtons(id), v.button("erase", "order", id))
 	}
 
-	return slices.Concat(buttons, v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id))
+	if e.carrierSpoke() {
+		buttons = append(buttons, v.button("book-again", "order", id)...)
+	}
+
+	return slices.Concat(buttons, v.button("schedule", "order", id), v.button("redrive-execution", "order", id), v.button("repair-execution", "order", id), v.replayButtons(id))
+}
+
+// timerButtons lead to the event that time would request, if the order allows it now.
+func (v *visit) timerButtons(id string, e explanation, t timer) (buttons []button) {
+	for _, o := range e.Options {
+		if o.Event == t.Event && o.Legal {
+			buttons = v.button("apply", "order", id, "event", t.Event)
+		}
+	}
+
+	for i := range buttons {
+		buttons[i].title = "Apply now"
+	}
+
+	return buttons
+}
+
+// carrierSpoke reports whether there is a report of the carrier, or a shipment that was not booked.
+func (e explanation) carrierSpoke() bool {
+	return slices.ContainsFunc(e.Timeline, func(m moments) bool { return m.Kind == "carrier report" || m.Ref.Handler == "shipping" })
+}
+
+// replayButtons lead to the job that gives the changes of one order to handlers once more.
+func (v *visit) replayButtons(id string) []button {
+	buttons := v.button("streams-replay", idsValue, id)
+	for i := range buttons {
+		buttons[i].title = "Deliver its changes again"
+	}
+
+	return buttons
 }
 
 // itemButtons are the acts on a line of the order.

@@ -23,6 +23,7 @@ var pages = []page{
 	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
 	{path: "/deliveries", nav: "/deliveries", load: deliveries, every: 10 * time.Second},
 	{path: "/executions", nav: "/executions", load: executions},
+	{path: "/stuck", nav: "/", load: stuck},
 	{path: "/jobs", nav: "/jobs", load: jobs, every: 10 * time.Second},
 	{path: "/jobs/{job}", nav: "/jobs", load: job, every: 2 * time.Second},
 	{path: "/audit", nav: "/audit", load: audit, every: 10 * time.Second},
@@ -48,7 +49,7 @@ func thousands(n int64) string { return plural.Thousands(n) }
 
 // machineStatus is the part of the answer of GET /v1/status that is shown.
 type machineStatus struct {
-	Problems  []struct{ Area, Text, Action string }
+	Problems  []systemProblem
 	Processes []struct {
 		Name, Host, Version, State, Reason string
 		Parts                              []string

@@ -11,9 +11,9 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-var updateDocs = flag.Bool("update", false, "write the operations into docs/guides/engine.md")
+var updateDocs = flag.Bool("update", false, "write the operations into docs/reference/engine.md")
 
-// TestTheDocsListEveryOperation compares the lists of docs/guides/engine.md with the operations that
+// TestTheDocsListEveryOperation compares the lists of docs/reference/engine.md with the operations that
 // the services have.
 func TestTheDocsListEveryOperation(t *testing.T) {
 	e, err := Open(Config{Dir: t.TempDir()})
@@ -22,7 +22,7 @@ func TestTheDocsListEveryOperation(t *testing.T) {
 	}
 	defer e.Close()
 
-	const page = "../docs/guides/engine.md"
+	const page = "../docs/reference/engine.md"
 
 	before, err := os.ReadFile(page)
 	if err != nil {

@@ -151,7 +151,7 @@ var crashes = []crashRow{
 }
 
 // TestPoint52_TheCrashMatrixIsAsDocumented kills the first process at every step
-// and lets a second one try after the lease. The table in docs/guides/patterns/claims.md is
+// and lets a second one try after the lease. The table in docs/reference/crashes.md is
 // this test's output.
 func TestPoint52_TheCrashMatrixIsAsDocumented(t *testing.T) {
 	var table strings.Builder
@@ -185,5 +185,5 @@ func TestPoint52_TheCrashMatrixIsAsDocumented(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s | %s | %d | %s |\n", row.mode, row.killed, effects, then)
 	}
-	onPage(t, table.String())
+	onPage(t, "crashes.md", table.String())
 }

@@ -40,8 +40,7 @@
 //     unknown. [Claims.Do] lists what ends in which.
 //   - A write without an answer is never reported as not made; see [ErrUnanswered].
 //
-// docs/guides/patterns/claims.md lists what each mode allows when a process dies. A test
-// checks that list.
+// docs/reference/crashes.md lists what each mode allows when a process dies. A test checks that list.
 //
 //	result, replayed, err := claims.Do(ctx, key, payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 //		return nil, sink.Send(ctx, n)

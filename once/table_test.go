@@ -42,7 +42,7 @@ func heardAs(claim *once.Claim, err error) string {
 }
 
 // ends are the ways in which work ends, with what the next caller hears: also under ExpiredIsUnknown. The table
-// is the one of docs/guides/patterns/claims.md and of Claims.Do.
+// is the one of docs/guides/patterns/claims-ends.md and of Claims.Do.
 var ends = []struct {
 	about          string
 	work           func(ctx context.Context, w *watchedClaims, leave func()) ([]byte, error)

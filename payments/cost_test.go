@@ -8,7 +8,7 @@ import (
 	"ratchet/payments"
 )
 
-// TestEachStepCostsWhatItsPageSays compares the costs with docs/guides/patterns/payment.md.
+// TestEachStepCostsWhatItsPageSays compares the costs with docs/reference/costs.md.
 func TestEachStepCostsWhatItsPageSays(t *testing.T) {
 	s := newSeller(t)
 	s.wire.parts = nil

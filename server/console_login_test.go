@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +109,13 @@ func TestEveryDoorOfTheLogin(t *testing.T) {
 	}
 	visitors["another tenant"], _ = login(t, address, b, "acme", auth.Admin)
 
+	acts := actNames(t)
+
+	before, _, err := b.Orders.Get(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	// What the door says for each set of headers: to reads, and to writes.
 	doors := []struct {
 		about         string
@@ -179,6 +188,29 @@ func TestEveryDoorOfTheLogin(t *testing.T) {
 			answer, _ = visitor.send(http.MethodPost, console.Path+"/logout", nil) //nolint:bodyclose // the browser of the test has read and closed it
 			want("a logout", door.writes, http.StatusSeeOther, answer)
 
+			// Every page, and every act: a closed door shows and does nothing, and an open one nothing without a reason.
+			for _, page := range []string{"/", "/stuck", "/orders", "/workflow", "/stream", "/dead-letters?handler=notify", "/deliveries", "/executions", "/jobs", "/docs"} {
+				answer, _ = visitor.send(http.MethodGet, console.Path+page, nil) //nolint:bodyclose // the browser of the test has read and closed it
+				want("page "+page, door.reads, answer.StatusCode, answer)
+			}
+
+			for _, act := range acts {
+				form := url.Values{"order": {"o-1"}, "event": {"release"}, "handler": {"notify"}, "endpoint": {"shop"}, "key": {"k-1"}}
+				answer, body = visitor.send(http.MethodPost, console.Path+"/act/"+act, form) //nolint:bodyclose // the browser of the test has read and closed it
+				want("act "+act, door.writes, answer.StatusCode, answer)
+
+				if answer.StatusCode < http.StatusBadRequest || strings.Contains(body, "Done.") {
+					t.Errorf("%s: act %s without a reason: %d", about, act, answer.StatusCode)
+				}
+
+				// With a reason, and by a scope that does not suffice.
+				if form.Set("reason", "test"); who == "read" || stranger || door.writes != 0 {
+					if answer, _ = visitor.send(http.MethodPost, console.Path+"/act/"+act, form); answer.StatusCode < http.StatusBadRequest { //nolint:bodyclose // the browser of the test has read and closed it
+						t.Errorf("%s: act %s: %d", about, act, answer.StatusCode)
+					}
+				}
+			}
+
 			// The API takes no session, whatever the door says.
 			for _, method := range []string{http.MethodGet, http.MethodPost} {
 				answer, _ = visitor.send(method, "/v1/orders", nil) //nolint:bodyclose // the browser of the test has read and closed it
@@ -194,6 +226,39 @@ func TestEveryDoorOfTheLogin(t *testing.T) {
 			}
 		}
 	}
+
+	// Nothing has changed.
+	if order, _, err := b.Orders.Get(t.Context(), "o-1"); err != nil || string(order.State) != "ON_HOLD" || order.ContentVersion != before.ContentVersion {
+		t.Errorf("the order: %+v, %v", order, err)
+	}
+
+	for _, tenant := range []string{"", "acme"} {
+		if all, _, err := b.Jobs.List(t.Context(), tenant, "", 10); err != nil || len(all) != 0 {
+			t.Errorf("jobs of %q: %+v, %v", tenant, all, err)
+		}
+	}
+}
+
+// actNames are the names of all acts of the console, as its sources have them.
+func actNames(t *testing.T) (all []string) {
+	t.Helper()
+
+	for name, pattern := range map[string]string{"acts.go": `name: "([a-z-]+)", title: `, "jobs.go": `kind: "([a-z-]+)", title: `} {
+		text, err := os.ReadFile("../console/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			all = append(all, found[1])
+		}
+	}
+
+	if len(all) < 30 {
+		t.Fatalf("only %d acts: %v", len(all), all)
+	}
+
+	return append(all, "pause-job", "resume-job", "stop-job")
 }
 
 // hasSession reports whether an answer begins a session.

@@ -35,9 +35,7 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 	checks = append(checks, doctor.Examine(ctx, cfg)...)
 
 	// The orders are read only if the checks of their table have succeeded.
-	if !slices.ContainsFunc(checks, func(c doctor.Check) bool {
-		return c.Result != doctor.OK && slices.Contains([]string{"tables", "everything else", "table " + b.Tables.Orders}, c.Subject)
-	}) {
+	if !hasFault(checks, "table "+b.Tables.Orders) {
 		checks = append(checks, b.checkOrdersTable(ctx)...)
 		checks = append(checks, b.checkStates(ctx))
 	}
@@ -46,11 +44,22 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 		checks = append(checks, b.checkTimers(ctx))
 	}
 
+	if !hasFault(checks, "table "+b.Tables.Scheduled, "table "+b.Tables.OrdersDue) {
+		checks = append(checks, b.checkScheduled(ctx))
+	}
+
 	if b.Lists != nil {
 		checks = append(checks, b.checkLists(ctx))
 	}
 
 	return checks
+}
+
+// hasFault reports whether a check of the subjects has found a fault, or one without which they could not be checked.
+func hasFault(checks []doctor.Check, subjects ...string) bool {
+	return slices.ContainsFunc(checks, func(c doctor.Check) bool {
+		return c.Result != doctor.OK && slices.Contains(append(subjects, "tables", "everything else"), c.Subject)
+	})
 }
 
 // checkOrdersTable checks whether the orders' table fits its mapping, beyond its key, stream and time to live.
@@ -230,6 +239,12 @@ func (b *Backend) checkStates(ctx context.Context) doctor.Check {
 		}
 
 		if !d.HasState(order.State) {
+			// What Ratchet has never moved has the state that another program gave it.
+			if order.TransitionID == 0 {
+				return doctor.NewFailure(subject, fmt.Sprintf("order %s is %s, which version %d of the definition %s does not have; no transition has led there", order.ID, order.State, d.Version(), d.Name()),
+					"add the state to the definition, or correct the item; `ratchet orders import --table --dry-run` names all such orders")
+			}
+
 			return doctor.NewFailure(subject, fmt.Sprintf("order %s is %s, which version %d of the definition %s does not have", order.ID, order.State, d.Version(), d.Name()),
 				"set order-definition to the definition of these orders, or give the new one another version and `ratchet workflow migrate`")
 		}

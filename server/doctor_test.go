@@ -277,6 +277,12 @@ var misconfigurations = []struct {
 			UpdateExpression: aws.String("SET definitionVersion = :v"), ExpressionAttributeValues: dynamo.Item{":v": dynamo.N(77)}})
 		p.must(err)
 	}, doctor.Failure, "orders", "77", "workflow migrate"},
+	{"another program has given an order a state that the definition does not have", func(p *patient) {
+		_, err := p.DynamoDB.PutItem(p.t.Context(), &dynamodb.PutItemInput{TableName: &p.Tables.Orders, Item: dynamo.Item{
+			"orderId": dynamo.S("old-1"), "orderState": dynamo.S("ARCHIVED"),
+		}})
+		p.must(err)
+	}, doctor.Failure, "orders", "order old-1 is ARCHIVED, which version", "orders import --table --dry-run"},
 	{"the carrier's reports are refused", func(p *patient) { p.Config.Carrier = "https://carrier.example" },
 		doctor.Warning, "settings", "carrier-secret is not set", "set carrier-secret"},
 	{"a lag beyond the retention counts as ready", func(p *patient) { p.Config.ReadyLag = 30 * time.Hour },

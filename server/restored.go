@@ -188,7 +188,14 @@ type restoration struct {
 
 // beginRestoration takes the time of an earlier call that was stopped, or notes when this one began.
 func (b *Backend) beginRestoration(ctx context.Context, r Restoration, done *Restored) error {
-	text, err := b.Processes.Note(ctx, restorationNote)
+	// By the time of the service, like the lives of orders, with which it is compared.
+	life, err := b.Orders.NewIncarnation(ctx)
+
+	text := ""
+	if err == nil {
+		done.Began = life.Began()
+		text, err = b.Processes.Note(ctx, restorationNote)
+	}
 
 	var missing *types.ResourceNotFoundException
 	if errors.As(err, &missing) && r.DryRun {
@@ -372,16 +379,14 @@ func (b *Backend) repairOrders(ctx context.Context, r Restoration, done *Restore
 	return err
 }
 
-// rebuildIndexes writes what follows from the orders alone.
+// rebuildIndexes writes what follows from the orders and from the requests for later.
 func (b *Backend) rebuildIndexes(ctx context.Context, r Restoration, _ *Restored) error {
 	if r.DryRun {
 		return nil
 	}
 
-	if b.Orders.HasTimers() {
-		if _, err := b.Timers.Rebuild(ctx, nil); err != nil {
-			return err
-		}
+	if _, err := b.RebuildDueRows(ctx, nil, nil); err != nil {
+		return err
 	}
 
 	if b.Lists == nil {

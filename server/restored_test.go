@@ -32,6 +32,7 @@ import (
 	"ratchet/shipping"
 	carriersandbox "ratchet/shipping/sandbox"
 	"ratchet/transitions"
+	"ratchet/transitions/scheduled"
 	"ratchet/workflow"
 )
 
@@ -541,5 +542,114 @@ func TestWhatIsForgottenIsEnded(t *testing.T) {
 
 	if want := map[transitions.TransitionID]notify.Status{1: notify.Pending, 2: notify.Missed}; !maps.Equal(states, want) {
 		t.Errorf("deliveries %v, want %v", states, want)
+	}
+}
+
+// TestOrdersMayCountInLargeSteps: a caller that gives transition ids may take times for them.
+func TestOrdersMayCountInLargeSteps(t *testing.T) {
+	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true})
+	b := env.Backend
+	env.Place(mug)
+
+	paid, err := b.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: workflow.Pay, TransitionID: 1 << 52})
+	if err != nil || !paid.Verdict.Done() {
+		t.Fatal(paid.Verdict, err)
+	}
+
+	// Of another order that had the id.
+	if err := b.Deliveries.Accept(t.Context(), notify.Notification{
+		Key: "another", OrderID: mug.ID, Incarnation: transitions.NewIncarnation(time.Now().Add(-time.Hour)), TransitionID: 2, State: paid.Order.State, At: time.Now(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+
+		if done, err := b.Restored(ctx, server.Restoration{Earliest: time.Now().Add(-time.Minute)}); err != nil || done.Deliveries != 0 {
+			t.Errorf("%+v, %v", done, err)
+		}
+	}()
+
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the repair does not end")
+	}
+}
+
+// TestRequestsForLaterOutliveARestore: the table of due rows is of another moment than the requests.
+func TestRequestsForLaterOutliveARestore(t *testing.T) {
+	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true})
+	b := env.Backend
+	env.Place(mug)
+
+	placed, err := b.Scheduled.Place(t.Context(), transitions.Request{OrderID: mug.ID, Event: workflow.Cancel, RequestID: "later"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	scan(t, b.DynamoDB, b.Tables.OrdersDue, func(item map[string]types.AttributeValue) {
+		key := dynamo.Item{"shard": item["shard"], "due": item["due"]}
+		if _, err := b.DynamoDB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.Tables.OrdersDue, Key: key}); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	if done, err := b.Restored(t.Context(), server.Restoration{Earliest: time.Now().Add(-time.Minute)}); err != nil || len(done.Left) > 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) {
+		if _, err := b.Scheduled.Sweep(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+
+		now, err := b.Scheduled.Get(t.Context(), mug.ID, placed.Request.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if now.Status == scheduled.Applied {
+			return
+		}
+
+		if now.Status != scheduled.Pending {
+			t.Fatalf("%+v", now)
+		}
+	}
+	t.Error("the request still waits")
+}
+
+// TestAWrongClockRenewsAllOrders: an order was placed after the time that the machine of the repair shows.
+func TestAWrongClockRenewsAllOrders(t *testing.T) {
+	for about, ahead := range map[string]time.Duration{"the service is ahead": time.Hour, "the service is behind": -time.Hour} {
+		t.Run(about, func(t *testing.T) {
+			env := ratchettest.Start(t, ratchettest.Config{NoWorker: true})
+			now := func() time.Time { return time.Now().Add(ahead) }
+
+			b, err := env.Backend.OnAWS(embeddedtest.Dated{Doer: env.Backend.Engine.AWSConfig().HTTPClient, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			order := mug
+			if order.Incarnation, err = b.Orders.NewIncarnation(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			if r, err := b.Orders.Create(t.Context(), order); err != nil || !r.Verdict.Done() {
+				t.Fatal(r.Verdict, err)
+			}
+			restoration := server.Restoration{Earliest: now().Add(-time.Minute)}
+
+			done, err := b.Restored(t.Context(), restoration)
+			if err != nil || done.Renewed != 1 || done.Began.Before(order.Incarnation.Began()) || done.Began.After(now().Add(time.Minute)) {
+				t.Errorf("%+v, %v", done, err)
+			}
+		})
 	}
 }

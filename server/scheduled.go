@@ -14,6 +14,8 @@ func (b *Backend) assembleScheduled() (err error) {
 		DueTable: b.Tables.OrdersDue,
 		Orders:   b.Orders,
 		Log:      b.log,
+
+		PerSecond: scheduledPerSecond,
 		Ended: func(r scheduled.Request, late time.Duration) {
 			b.log.Debug("a scheduled request has ended", "order", r.OrderID, "scheduled", string(r.ID), "event", r.Event, "status", string(r.Status), "late", late)
 		},
@@ -24,8 +26,8 @@ func (b *Backend) assembleScheduled() (err error) {
 
 // applyScheduled applies the scheduled requests that are due.
 func (b *Backend) applyScheduled(ctx context.Context) error {
-	return b.sweepDue(ctx, "scheduled", func() (rows, done int, late time.Duration, err error) {
+	return b.sweepDue(ctx, "scheduled", func() (more bool, done int, late time.Duration, err error) {
 		swept, err := b.Scheduled.Sweep(ctx, sweepPage)
-		return swept.Rows, swept.Applied, swept.Late, err
+		return swept.More, swept.Applied, swept.Late, err
 	})
 }

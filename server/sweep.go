@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -11,6 +12,11 @@ const (
 	sweepInterval = 15 * time.Second
 	// sweepPage is the highest number of holds or due rows that one call reads.
 	sweepPage = 500
+	// timersPerSecond and scheduledPerSecond are how many due orders and requests a worker handles per second. Ten workers in a rush
+	// use half of the write units that a new table has, so other work is not throttled: an order is a write unit of its table and one
+	// of the due rows, and a request about eight of three tables.
+	timersPerSecond    = 200
+	scheduledPerSecond = 50
 )
 
 // sweeps returns the sweeps of a worker by the names in the metrics. Each name has its own loop, because
@@ -56,16 +62,18 @@ func (b *Backend) sweep(ctx context.Context, what string, sweeps ...func(context
 	}
 }
 
-// sweepDue calls sweep until no page is full, and reports what each call has done and how late that was.
-func (b *Backend) sweepDue(ctx context.Context, kind string, sweep func() (rows, done int, late time.Duration, err error)) error {
+// sweepDue calls sweep while there is more, and reports what each call has done and how late that was. What could not be handled does
+// not make the others wait for the next tick; the error is the last one.
+func (b *Backend) sweepDue(ctx context.Context, kind string, sweep func() (more bool, done int, late time.Duration, err error)) (failed error) {
 	for {
-		rows, done, late, err := sweep()
+		more, done, late, err := sweep()
 		if ctx.Err() == nil {
 			b.Telemetry.Found(kind, done, late)
 		}
+		failed = cmp.Or(err, failed)
 
-		if err != nil || rows < sweepPage {
-			return err
+		if !more || ctx.Err() != nil {
+			return failed
 		}
 	}
 }

@@ -19,6 +19,8 @@ func (b *Backend) assembleTimers() (err error) {
 		DynamoDB: b.DynamoDB,
 		Table:    b.Tables.OrdersDue,
 		Orders:   b.Orders,
+
+		PerSecond: timersPerSecond,
 		Applied: func(t transitions.Timer, late time.Duration) {
 			b.log.Debug("time has moved an order", "event", t.Event, "from", t.From, "to", t.To, "late", late)
 		},
@@ -47,24 +49,22 @@ func (b *Backend) timerHandlers() []streams.Handler {
 
 // moveDue moves the orders that are due.
 func (b *Backend) moveDue(ctx context.Context) error {
-	return b.sweepDue(ctx, "timers", func() (rows, done int, late time.Duration, err error) {
+	return b.sweepDue(ctx, "timers", func() (more bool, done int, late time.Duration, err error) {
 		swept, err := b.Timers.Sweep(ctx, sweepPage)
-		return swept.Rows, swept.Made, swept.Late, err
+		return swept.More, swept.Made, swept.Late, err
 	})
 }
 
-// beginTimers notes that no order lacks its due row if there are no orders yet. It tries until that was found out.
-func (b *Backend) beginTimers(ctx context.Context) error {
-	for b.Orders.HasTimers() && ctx.Err() == nil {
-		err := b.Timers.Begin(ctx)
-		if err == nil {
-			return nil
-		}
+// timersNoted is how often a worker notes for which timed transitions it writes due rows.
+const timersNoted = time.Minute
 
-		if ctx.Err() == nil {
+// beginTimers notes that no order lacks its due row if there are no orders yet, and ends what was built for other timed
+// transitions than this worker has. A worker of them may rebuild at any time, so it looks again.
+func (b *Backend) beginTimers(ctx context.Context) error {
+	for ; ctx.Err() == nil; worker.Wait(ctx, timersNoted) {
+		if err := b.Timers.Begin(ctx); err != nil && ctx.Err() == nil {
 			b.log.WarnContext(ctx, "it is not known whether orders lack their due rows", "error", err)
 		}
-		worker.Wait(ctx, sweepInterval)
 	}
 
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ratchet/operate/processes"
 )
 
 // WorkerPart is a part of a worker. Parts can run in processes of their own, each with the
@@ -52,6 +54,9 @@ func shownParts(chosen map[WorkerPart]bool) []string {
 
 	return shown
 }
+
+// RunsJobs reports whether the process is a live worker that runs jobs.
+func RunsJobs(p processes.Process) bool { return p.Runs(partWorker) || p.Runs(string(PartJobs)) }
 
 // chosenParts returns the parts to run: all if none is named.
 func chosenParts(named []WorkerPart) (map[WorkerPart]bool, error) {

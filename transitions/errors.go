@@ -66,6 +66,8 @@ var (
 	ErrJournalBroken = errors.New("the journal is broken")
 	// ErrUnreadable: an attribute of the order's item is not as this package writes it. The text names it.
 	ErrUnreadable = errors.New("the order cannot be read")
+	// ErrUnmapped: no mapping leads from the order's version and state to the version of a migration.
+	ErrUnmapped = errors.New("the order has no mapping")
 	// ErrNothingToRestore: the order has made every transition in its journal.
 	ErrNothingToRestore = errors.New("the order is not behind its journal")
 )

@@ -88,13 +88,11 @@ func (o *Orders) migratePass(ctx context.Context, m *workflow.Migrations, s Swee
 
 // add counts an order. It returns the error if that ends the migration of all.
 func (p *MigratedOrders) add(id OrderID, moved bool, err error) error {
-	var unmapped *unmappedError
-
 	switch {
 	case err == nil && moved:
 		p.Moved++
 	case err == nil: // another call has migrated it
-	case errors.As(err, &unmapped):
+	case errors.Is(err, ErrUnmapped):
 		p.Unmapped++
 	case errors.Is(err, ErrUnknownOrder):
 		p.Gone++
@@ -117,7 +115,7 @@ func (p *MigratedOrders) add(id OrderID, moved bool, err error) error {
 // the state that m names. It is a transition like any other: one conditional write with the
 // next id and the event "migrate", in ring and journal; an execution that holds the order's id
 // learns of it as of any other transition. It reports false when the order is of the version
-// already or has no version at all, so it may be repeated. An error of m is returned unchanged.
+// already or has no version at all, so it may be repeated. An error of m is also ErrUnmapped.
 // The cause says why, and by whom, the order is migrated; a bad cause is ErrInvalidRequest.
 func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Order, cause Cause) (after *Order, moved bool, err error) {
 	if err = cause.validateOf(order.ID); err == nil {
@@ -148,6 +146,8 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 type unmappedError struct{ error }
 
 func (e *unmappedError) Unwrap() error { return e.error }
+
+func (e *unmappedError) Is(target error) bool { return target == ErrUnmapped }
 
 // migration is the plan of bringing an order to another version.
 type migration struct {

@@ -56,6 +56,25 @@ func HappyPath(d *workflow.Definition, p Path) ([]byte, error) {
 	return m.render()
 }
 
+// Applies returns the events that an execution of [HappyPath] applies itself, each as soon as its order is where the
+// event is legal.
+func (p Path) Applies(d *workflow.Definition) (events []workflow.Event) {
+	m := &happyPath{definition: d, path: p}
+
+	way, err := m.way(d.Initial(), m.goal())
+	if err != nil {
+		return nil // HappyPath says so
+	}
+
+	for _, move := range way {
+		if !m.isOutside(move) {
+			events = append(events, move.Event)
+		}
+	}
+
+	return events
+}
+
 // happyPath is a state machine that is being written.
 type happyPath struct {
 	definition *workflow.Definition

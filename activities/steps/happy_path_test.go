@@ -114,6 +114,33 @@ func TestTheHappyPathFitsItsDefinition(t *testing.T) {
 	}
 }
 
+// What is said of an execution is what its tasks do: each event that none of them waits for.
+func TestTheHappyPathAppliesWhatItSays(t *testing.T) {
+	d := definitionOf(t, guardedYAML)
+
+	for _, row := range []struct{ outside, applies []workflow.Event }{
+		{nil, []workflow.Event{"take", "finish"}},
+		{[]workflow.Event{"take"}, []workflow.Event{"finish"}},
+		{[]workflow.Event{"take", "finish"}, nil},
+	} {
+		path := steps.Path{Outside: row.outside}
+		if got := path.Applies(d); !slices.Equal(got, row.applies) {
+			t.Errorf("outside %v: applies %v, want %v", row.outside, got, row.applies)
+		}
+
+		text, err := steps.HappyPath(d, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, event := range []workflow.Event{"take", "finish"} {
+			if made := strings.Contains(string(text), `"event": "`+string(event)+`"`); made != slices.Contains(row.applies, event) {
+				t.Errorf("outside %v: a task applies %s: %t", row.outside, event, made)
+			}
+		}
+	}
+}
+
 // TestTheHappyPathHandlesTheErrorsOfTheTable: each task retries every row that says so, and nothing else.
 func TestTheHappyPathHandlesTheErrorsOfTheTable(t *testing.T) {
 	text, err := steps.HappyPath(workflow.Order(), steps.Path{})

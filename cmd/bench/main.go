@@ -2,7 +2,7 @@
 // with BENCH_JSON=file it also writes a flat JSON object of name to number. With
 // BENCH_SHORT=1 it does less work, to see that it runs, and with -only it runs some parts.
 // With BENCH_BEFORE=program it runs the same parts of an earlier build of itself in turns, and prints the
-// ratio of each figure. With -costs it prints the tables of docs/operate/costs.md instead: capacity units, not time.
+// ratio of each figure. With -costs it prints the tables of docs/reference/costs.md instead: capacity units, not time.
 //
 // Figures are compared within one run only: the machine's speed is not a constant.
 package main
@@ -45,7 +45,7 @@ type size struct {
 
 func main() {
 	prices := flag.Bool("costs", false, "measure capacity units instead of time")
-	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers and timers, which take minutes")
+	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers, timers and jobs, which take minutes")
 	kind := flag.String("serve", "", "be a server that another run measures: engine or nothing")
 	data := flag.String("data", "", "the data directory of -serve engine")
 	flag.Parse()
@@ -98,7 +98,7 @@ var benchParts = []benchPart{
 const engineGroup = "engine"
 
 // longParts run only by name.
-var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}}
+var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}, {"jobs", benchJobs}}
 
 // selectParts returns the parts with the names, which are separated by commas, or all but the long
 // ones.
@@ -166,7 +166,7 @@ func run(ctx context.Context, out io.Writer, only string) error {
 	return errors.Join(failed, w.Flush(), writeJSON(os.Getenv("BENCH_JSON"), figures))
 }
 
-// runCosts prints the tables of docs/operate/costs.md.
+// runCosts prints the tables of docs/reference/costs.md.
 func runCosts(ctx context.Context, out io.Writer) error {
 	for _, part := range costs.Parts() {
 		table, err := part.Measure(ctx)

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -35,8 +38,12 @@ const (
 	timersWorkers = 2
 	// timersPage is how many rows one sweep handles, as in a worker.
 	timersPage = 500
+	// timersPerSecond is how many due orders each of them handles per second, as in a worker.
+	timersPerSecond = 200
 	// timersOthers is how many transitions of other orders are requested per second.
 	timersOthers = 100
+	// timersBefore is how long they are measured alone at least: a percentile of few requests is chance.
+	timersBefore = 10 * time.Second
 )
 
 // benchTimers moves 100,000 orders that are due in the same minute while other orders are moved by requests. It compares the
@@ -48,8 +55,44 @@ func benchTimers(ctx context.Context, work size) ([]figure, error) {
 	}
 	defer func() { err = errors.Join(err, rush.stop()) }()
 
-	return rush.measure(ctx, work.budget)
+	figures, err := rush.measure(ctx, max(work.budget, timersBefore))
+	if err != nil {
+		return nil, err
+	}
+
+	return figures, printRush(os.Stdout, figures)
 }
+
+// printRush prints the figures as one line of JSON.
+func printRush(out io.Writer, figures []figure) error {
+	line := struct {
+		Name            string  `json:"name"`
+		Count           float64 `json:"count"`
+		Seconds         float64 `json:"seconds"`
+		WriteUnitsOfRow float64 `json:"writeUnitsPerRow"`
+		P99BeforeMs     float64 `json:"p99BeforeMs"`
+		P99BesideMs     float64 `json:"p99BesideMs"`
+	}{Name: "timers"}
+
+	for _, f := range figures {
+		switch f.name {
+		case "timers_due":
+			line.Count = f.value
+		case "timers_seconds":
+			line.Seconds = f.value
+		case "timers_row_writes":
+			line.WriteUnitsOfRow = f.value
+		case "timers_p99_before_ms":
+			line.P99BeforeMs = f.value
+		case "timers_p99_beside_ms":
+			line.P99BesideMs = f.value
+		}
+	}
+
+	return json.NewEncoder(out).Encode(line)
+}
+
+func rushMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // rush is orders that are due in the same minute, and other orders.
 type rush struct {
@@ -98,7 +141,7 @@ func (r *rush) fill(ctx context.Context) error {
 
 	for n := range r.timers {
 		if r.timers[n], err = timers.New(timers.Config{
-			DynamoDB: r.db, Table: timersDue, Orders: r.orders,
+			DynamoDB: r.db, Table: timersDue, Orders: r.orders, PerSecond: timersPerSecond,
 			Applied: func(transitions.Timer, time.Duration) { r.made.Add(1) },
 		}); err != nil {
 			return err
@@ -114,6 +157,11 @@ func (r *rush) fill(ctx context.Context) error {
 		return err
 	}
 
+	return r.placeOthers(ctx)
+}
+
+// placeOthers places the orders that are moved by requests.
+func (r *rush) placeOthers(ctx context.Context) error {
 	for n := range timersOthers {
 		if _, err := r.orders.Create(ctx, transitions.NewOrder{ID: otherOrder(n), Total: transitions.Money{Amount: 1, Currency: "EUR"}}); err != nil {
 			return err
@@ -125,8 +173,17 @@ func (r *rush) fill(ctx context.Context) error {
 
 func otherOrder(n int) transitions.OrderID { return transitions.OrderID("other-" + strconv.Itoa(n)) }
 
-// place writes orders that have entered their state in the same minute, more than an hour ago: copies of one that was placed.
+// place writes orders that have entered their state in the same minute, more than an hour ago.
 func (r *rush) place(ctx context.Context) error {
+	minute := time.Now().Add(-2 * time.Hour)
+
+	return r.copies(ctx, func(n int, order dynamo.Item) {
+		order["enteredAt"] = dynamo.Millis(minute.Add(time.Duration(n%60_000) * time.Millisecond))
+	})
+}
+
+// copies writes changed copies of an order that was placed.
+func (r *rush) copies(ctx context.Context, change func(n int, order dynamo.Item)) error {
 	if _, err := r.orders.Create(ctx, transitions.NewOrder{ID: "due-0", Total: transitions.Money{Amount: 2500, Currency: "EUR"}}); err != nil {
 		return err
 	}
@@ -138,7 +195,6 @@ func (r *rush) place(ctx context.Context) error {
 
 	const batch = 25 // the most items of one BatchWriteItem
 
-	minute := time.Now().Add(-2 * time.Hour)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
 
@@ -148,7 +204,7 @@ func (r *rush) place(ctx context.Context) error {
 			for n := first; n < min(first+batch, r.due); n++ {
 				order := maps.Clone(out.Item)
 				order["orderId"] = dynamo.S("due-" + strconv.Itoa(n))
-				order["enteredAt"] = dynamo.Millis(minute.Add(time.Duration(n%60_000) * time.Millisecond))
+				change(n, order)
 				writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: order}})
 			}
 
@@ -214,6 +270,8 @@ func (r *rush) measure(ctx context.Context, before time.Duration) ([]figure, err
 		{"timers_due", float64(r.due), "", "orders that time moves in the same minute"},
 		{"timers_seconds", took.Seconds(), "s", fmt.Sprintf("until %d workers have moved all of them, with %s for each call", timersWorkers, timersDelay)},
 		{"timers_per_second", float64(r.due) / took.Seconds(), "/s", "transitions that time makes"},
+		{"timers_p99_before_ms", rushMillis(p99Alone), "ms", "p99 of 100 requests per second for other orders, before that"},
+		{"timers_p99_beside_ms", rushMillis(p99), "ms", "the same beside it"},
 		{"timers_p99_ratio", float64(p99) / float64(p99Alone), "", "p99 of 100 requests per second for other orders, beside the same before; goal: at most 2"},
 		{"timers_row_writes", r.units.of(timersDue) / float64(r.due), "", "write units for the due row of an order; 1 if no two workers handle one row"},
 		{"timers_write_units_peak", r.units.most(), "/s", "most write units of a table in one second; quota of a new table: 4,000"},
@@ -227,7 +285,7 @@ func (r *rush) sweepAll(ctx context.Context) error {
 		group.Go(func() error {
 			for {
 				swept, err := worker.Sweep(ctx, timersPage)
-				if err != nil || swept.Rows < timersPage {
+				if err != nil || !swept.More {
 					return err
 				}
 			}

@@ -8,9 +8,11 @@ import (
 	"ratchet/server"
 )
 
-// The demo runs in a table that the settings map, and its recount reads that table by the mapping.
+// The demo runs in each table that the settings map, and its recount reads that table by the mapping.
 func TestTheDemoRunsInAMapping(t *testing.T) {
 	for name, mapping := range map[string][]string{
+		"own table":    {},
+		"prefixed":     {"--orders-key", "id={id}", "--orders-prefix", "ratchet_"},
 		"single table": {"--orders-key", "pk=ORDER#{id}", "--orders-sort", "sk=ORDER"},
 		"odd names":    {"--orders-key", "key.of=order/{id}", "--orders-prefix", "rt.", "--orders-attributes", "orderState=status,transitionId=SELECT,total=a b"},
 	} {

@@ -24,9 +24,20 @@ func TestMain(m *testing.M) {
 // TestScripts runs the commands as a user types them; each script in testdata/script shows what the
 // commands promise.
 func TestScripts(t *testing.T) {
+	runScripts(t, testscript.Params{Dir: "testdata/script"}, nil)
+}
+
+// runScripts runs the scripts of p with settings in the environment.
+func runScripts(t *testing.T, p testscript.Params, settings map[string]string) {
+	t.Helper()
+
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: p.Dir, Files: p.Files,
 		Setup: func(e *testscript.Env) error {
+			for name, value := range settings {
+				e.Setenv(name, value)
+			}
+
 			e.Setenv("GORACE", "atexit_sleep_ms=10") // under the race detector each command would stay for a second
 			// A command lives too briefly to need a collection; `ratchet dev` collects at the limit.
 			e.Setenv("GOGC", "off")

@@ -36,7 +36,7 @@ var longCommands = map[string]struct{ args, progress string }{
 	"deploy plan":           {"", `\d orders? read`},
 	"doctor":                {"", `checking what is set up`},
 	"endpoints test":        {"configured", `waiting for the answer`},
-	"executions redrive":    {"--all", `\d orders looked at`},
+	"executions redrive":    {"--all", `looking at executions`},
 	"executions repair":     {"", `\d orders looked at`},
 	"health":                {"--url http://127.0.0.1:1", `waiting until the process is ready`},
 	"init":                  {"", `creating what is missing`},

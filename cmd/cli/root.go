@@ -19,8 +19,8 @@ const rootHelp = `Ratchet moves orders forward, each transition at most once. Be
 
 Exit status of every command: 0 done, 1 failed or a check found a discrepancy, 2 bad
 arguments or input, 3 the request was decided and not applied (refused, or in conflict
-with an earlier one), 4 not found, 5 stopped with tasks given back unfinished, 130 ended
-at once by a second signal. ` + "`ratchet actions`" + ` has more.`
+with an earlier one), 4 not found, 5 stopped with tasks given back unfinished, 6 Ctrl-C
+has paused the job of the command, 130 ended at once by a second signal. ` + "`ratchet actions`" + ` has more.`
 
 // groups are the groups of commands, in the order of the help. Each is a folder.
 var groups = []struct {

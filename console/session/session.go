@@ -29,18 +29,24 @@ type session struct {
 
 // WithKey begins the session of an API key.
 func (l *Login) WithKey(w http.ResponseWriter, r *http.Request, key string) error {
-	if err := l.admit(r); err != nil {
+	key = strings.TrimSpace(key)
+
+	// Refusals of others who come through the same proxy keep out no one who has logged in before.
+	if err := l.admit(r); err != nil && (!errors.Is(err, ErrTooMany) || !l.failures.knows(key)) {
 		return err
 	}
 
-	p, err := l.cfg.Keys.Authenticate(r.Context(), strings.TrimSpace(key))
+	p, err := l.cfg.Keys.Authenticate(r.Context(), key)
 
 	switch {
 	case errors.Is(err, auth.ErrRefused):
+		l.failures.forget(key)
 		return l.refused(r, errors.New("the key is not valid"))
 	case err != nil:
 		return fmt.Errorf("check the key of a login: %w", err)
 	}
+
+	l.failures.remember(key)
 
 	return l.begin(w, session{
 		Key:    strings.TrimPrefix(p.ID, keyPrefix),

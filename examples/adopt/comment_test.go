@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	examples.Main(m, map[string]func(){"adopt": main, "ratchet": func() { cli.Main(server.Parts{}) }})
 }
 
-// TestTheCommentSaysWhatHappens: its commands are those of the page, which TestThePageDoesWhatItSays runs.
+// TestTheCommentSaysWhatHappens: its commands are those of the pages, which TestThePagesDoWhatTheySay runs.
 func TestTheCommentSaysWhatHappens(t *testing.T) {
 	var acts []string
 	for _, line := range commandsOf(t) {
@@ -25,7 +25,7 @@ func TestTheCommentSaysWhatHappens(t *testing.T) {
 
 	for _, command := range examples.Commands(t, "adopt") {
 		if act := strings.Fields(command)[0]; !slices.Contains(acts, act) {
-			t.Errorf("the page does not run %q", command)
+			t.Errorf("the pages do not run %q", command)
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"ratchet/tests/program"
 )
 
-const page = "../../docs/guides/adopt.md"
+// pages are those of docs/guides whose steps follow each other.
+var pages = []string{"adopt.md", "import.md", "adopt-workers.md"}
 
 // command is one command of the page with its output.
 type command struct {
@@ -21,11 +22,21 @@ type command struct {
 	output []string
 }
 
-// commandsOf reads the console blocks of the page, whose steps are indented.
+// commandsOf reads the console blocks of the pages, whose steps are indented.
 func commandsOf(t *testing.T) (all []command) {
 	t.Helper()
 
-	text, err := os.ReadFile(page)
+	for _, page := range pages {
+		all = append(all, commandsOn(t, page)...)
+	}
+
+	return all
+}
+
+func commandsOn(t *testing.T, page string) (all []command) {
+	t.Helper()
+
+	text, err := os.ReadFile("../../docs/guides/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +90,9 @@ func (c command) reads() bool {
 	return false
 }
 
-// TestThePageDoesWhatItSays runs every command of docs/guides/adopt.md in order, in the directory of the example. Only
+// TestThePagesDoWhatTheySay runs every command of docs/guides/adopt.md and of the pages after it in order, in the directory of the example. Only
 // the ports and the directory of the data differ.
-func TestThePageDoesWhatItSays(t *testing.T) {
+func TestThePagesDoWhatTheySay(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "RATCHET_ENDPOINT_URL", "RATCHET_CONFIG"} {
 		t.Setenv(name, "")
 	}

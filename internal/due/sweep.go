@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"ratchet/internal/dynamo"
 )
@@ -28,8 +29,20 @@ type Sweep struct {
 	Margin time.Duration
 	// Parallel is how many rows are handled at once. Default 1.
 	Parallel int
+	// Pace bounds how many rows are handled per second, in all calls that share it, so that other work has room beside
+	// what is due. nil is no bound.
+	Pace *rate.Limiter
 	// Consistent reads see every row that is there, at twice the cost.
 	Consistent bool
+}
+
+// PerSecond returns the pace of so many rows, nil for 0. They are spread evenly: a burst is what other work would notice.
+func PerSecond(rows float64) *rate.Limiter {
+	if rows == 0 {
+		return nil
+	}
+
+	return rate.NewLimiter(rate.Limit(rows), 1)
 }
 
 // Swept is the result of a sweep.
@@ -40,6 +53,8 @@ type Swept struct {
 	Oldest time.Time
 	// Next is the After of the next call, "" if this one has come to the end, or was parallel.
 	Next string
+	// More: other rows may be due, and the next call can be made at once, because most rows of this one were handled.
+	More bool
 }
 
 // Handle does what is due of a row. It is called from several goroutines if the sweep is parallel. After an error, the row
@@ -81,7 +96,8 @@ func Retry(by time.Time) Answer { return Answer{kind: retry, at: by} }
 const maxErrors = 10
 
 // Sweep handles the rows of a kind that are due, oldest first, and up to the limit. If it is parallel, it takes rows whose times
-// are in the same minute in a random order, one shard after the other, so that several sweeps at once rarely handle the same row. A
+// are in the same minute in a random order, one shard after the other, so that several sweeps at once rarely handle the same row. It
+// ends early when it meets rows that others have handled meanwhile: the next one finds another shard. A
 // row whose handling fails is postponed, and its error is in the returned one, which joins at most 10.
 func (t *Table) Sweep(ctx context.Context, s Sweep, handle Handle) (Swept, error) {
 	// With a clock that is ahead, rows would look due that are not.
@@ -108,90 +124,134 @@ func (t *Table) Sweep(ctx context.Context, s Sweep, handle Handle) (Swept, error
 		mix(rows)
 	}
 
-	out.Handled, err = t.handleAll(ctx, s, rows, handle)
+	crew := &crew{}
+	if s.Parallel > 1 {
+		crew.most = 2 * s.Parallel
+	}
+	err = t.handleAll(ctx, s, rows, handle, crew)
+	out.Handled = crew.handled
+	out.More = (len(rows) == s.Limit || crew.inTheWay()) && crew.handled > 2*crew.failed
 
 	return out, err
 }
 
-// handleAll handles the rows and returns how many are no longer due.
-func (t *Table) handleAll(ctx context.Context, s Sweep, rows []Row, handle Handle) (handled int, err error) {
-	var (
-		mu     sync.Mutex
-		failed []error
-		group  errgroup.Group
-	)
+// crew counts what the goroutines of a sweep have done.
+type crew struct {
+	mu      sync.Mutex
+	handled int // rows that are no longer due
+	failed  int
+	taken   int // rows that another sweep has handled
+	most    int // of those; 0 is no bound
+	errs    []error
+}
+
+// inTheWay reports whether another sweep handles the same rows.
+func (c *crew) inTheWay() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	return c.most > 0 && c.taken > c.most
+}
+
+// note counts one row.
+func (c *crew) note(moved, taken bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if moved {
+		c.handled++
+	}
+
+	if taken {
+		c.taken++
+	}
+
+	if err == nil {
+		return
+	}
+
+	if c.failed++; len(c.errs) < maxErrors {
+		c.errs = append(c.errs, err)
+	}
+}
+
+// handleAll handles the rows.
+func (t *Table) handleAll(ctx context.Context, s Sweep, rows []Row, handle Handle, crew *crew) error {
+	var group errgroup.Group
 	group.SetLimit(max(1, s.Parallel))
 
 	for _, row := range rows {
-		if ctx.Err() != nil {
+		if crew.inTheWay() {
 			break
 		}
 
+		if s.Pace != nil && s.Pace.Wait(ctx) != nil || ctx.Err() != nil {
+			break // the time is not long enough for another row
+		}
+
 		group.Go(func() error {
-			moved, err := t.handle(ctx, row, handle)
-
-			mu.Lock()
-			defer mu.Unlock()
-
-			if moved {
-				handled++
-			}
-
-			if err != nil && len(failed) < maxErrors {
-				failed = append(failed, err)
-			}
-
+			crew.note(t.handle(ctx, row, handle))
 			return nil
 		})
 	}
 	_ = group.Wait() // no function returns an error
 
-	return handled, errors.Join(append(failed, ctx.Err())...)
+	return errors.Join(append(crew.errs, ctx.Err())...)
 }
 
-// handle handles one row. It reports whether the row is no longer due.
-func (t *Table) handle(ctx context.Context, row Row, handle Handle) (moved bool, err error) {
+// handle handles one row. It reports whether the row is no longer due, and whether another sweep has taken it meanwhile.
+func (t *Table) handle(ctx context.Context, row Row, handle Handle) (moved, taken bool, err error) {
 	answer, err := handle(ctx, row)
 
 	switch {
 	// The call was ended from outside, which says nothing about the row.
 	case err != nil && ctx.Err() != nil:
-		return false, err
+		return false, false, err
 	case err != nil:
 		answer = Retry(time.Time{})
 	}
+
+	there := true
 
 	var stored error
 	switch answer.kind {
 	case gone:
 	case keep:
-		return false, err
+		return false, false, err
 	case move:
-		stored = t.move(ctx, row, answer.at, 0)
+		there, stored = t.move(ctx, row, answer.at, 0)
 	case retry:
 		at := t.postponed(t.Clock.Now(), row.Attempts)
 		if !answer.at.IsZero() && answer.at.Before(at) {
 			at = answer.at
 		}
-		stored = t.move(ctx, row, at, row.Attempts+1)
+		there, stored = t.move(ctx, row, at, row.Attempts+1)
 	default:
-		stored = t.Delete(ctx, row)
+		there, stored = t.remove(ctx, row)
 	}
 
-	return stored == nil, errors.Join(err, stored)
+	return stored == nil, stored == nil && !there, errors.Join(err, stored)
 }
 
-// pageSize is how many rows of a shard are read at once.
-const pageSize = 100
+const (
+	// pageSize is how many rows of a shard are read at once.
+	pageSize = 100
+	// glance is how many rows of a shard a parallel sweep reads first, which it needs to know the oldest: it takes its rows from few
+	// shards. So many cost no more than one.
+	glance = 25
+)
 
 // read reads the oldest rows that are due, up to the limit. It also returns the time of the oldest one.
 func (t *Table) read(ctx context.Context, s Sweep, until time.Time) (rows []Row, oldest time.Time, err error) {
 	heads := make([]*head, shards)
 	for n := range heads {
-		heads[n] = &head{partition: partition(s.Kind, n), after: s.After, more: true, byMinute: s.Parallel > 1}
+		heads[n] = &head{partition: partition(s.Kind, n), after: s.After, more: true, byMinute: s.Parallel > 1, page: pageSize}
 	}
 
 	if s.Parallel > 1 {
+		for _, h := range heads {
+			h.page = glance
+		}
 		rand.Shuffle(len(heads), func(i, k int) { heads[i], heads[k] = heads[k], heads[i] }) //nolint:gosec // G404: the order needs no cryptographic randomness
 	}
 
@@ -237,6 +297,7 @@ type head struct {
 	after     string // the sort key of the last one that was read
 	more      bool
 	byMinute  bool // rows of the same minute are equally old
+	page      int  // how many are read next
 }
 
 func (h *head) key() string { return dynamo.Text(h.items[0], timeKey) }
@@ -270,7 +331,7 @@ func (t *Table) fill(ctx context.Context, h *head, s Sweep, until time.Time) err
 		out, err := t.DynamoDB.Query(ctx, &dynamodb.QueryInput{
 			TableName:                &t.Name,
 			ConsistentRead:           aws.Bool(s.Consistent),
-			Limit:                    aws.Int32(int32(min(pageSize, s.Limit))),
+			Limit:                    aws.Int32(int32(min(h.page, s.Limit))),
 			KeyConditionExpression:   aws.String("#shard = :shard AND #due BETWEEN :after AND :until"),
 			ExpressionAttributeNames: map[string]string{"#shard": shardKey, "#due": timeKey},
 			ExpressionAttributeValues: dynamo.Item{
@@ -283,7 +344,7 @@ func (t *Table) fill(ctx context.Context, h *head, s Sweep, until time.Time) err
 			return err
 		}
 
-		h.items, h.more = out.Items, len(out.LastEvaluatedKey) > 0
+		h.items, h.more, h.page = out.Items, len(out.LastEvaluatedKey) > 0, pageSize
 		if len(h.items) > 0 {
 			h.after = dynamo.Text(h.items[len(h.items)-1], timeKey)
 		}

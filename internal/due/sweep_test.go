@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -302,12 +303,15 @@ func TestSweepsAtOnceLoseNothing(t *testing.T) {
 	)
 	for range 4 {
 		group.Go(func() {
-			_, err := w.Sweep(t.Context(), due.Sweep{Kind: kind, Limit: 500, Parallel: 8}, func(_ context.Context, row due.Row) (due.Answer, error) {
-				handled.Store(row.Subject, true)
-				return due.Remove, nil
-			})
-			if err != nil {
-				failed.Add(1)
+			for more := true; more; {
+				swept, err := w.Sweep(t.Context(), due.Sweep{Kind: kind, Limit: 500, Parallel: 8}, func(_ context.Context, row due.Row) (due.Answer, error) {
+					handled.Store(row.Subject, true)
+					return due.Remove, nil
+				})
+				if err != nil {
+					failed.Add(1)
+				}
+				more = swept.More
 			}
 		})
 	}
@@ -320,6 +324,137 @@ func TestSweepsAtOnceLoseNothing(t *testing.T) {
 		t.Errorf("%d rows were handled, %d sweeps failed", n, failed.Load())
 	}
 	w.want("")
+}
+
+// TestASweepLeavesWhatOthersHandle: a parallel sweep that meets rows which another one has handled ends, and says that there is more.
+func TestASweepLeavesWhatOthersHandle(t *testing.T) {
+	for _, row := range []struct {
+		parallel int
+		answer   due.Answer
+		want     bool
+	}{
+		{2, due.Remove, true}, {2, due.MoveTo(time.Now().Add(time.Hour)), true}, {2, due.Retry(time.Time{}), true},
+		{1, due.Remove, false}, {2, due.Gone, false},
+	} {
+		w := newWorld(t, 0)
+		for n := range 40 {
+			w.write(fmt.Sprint("s", n), -time.Minute)
+		}
+		var once sync.Once
+
+		seen, swept, err := w.sweep(due.Sweep{Limit: 100, Parallel: row.parallel}, func(due.Row) (due.Answer, error) {
+			once.Do(func() {
+				if _, _, err := w.sweep(due.Sweep{Limit: 100}, removes); err != nil {
+					t.Error(err)
+				}
+			})
+
+			return row.answer, nil
+		})
+
+		// Up to five rows are met that are gone, and those in hand meanwhile.
+		if n := len(strings.Fields(seen)); err != nil || swept.More != row.want || (n < 10) != row.want {
+			t.Errorf("%+v: %d rows, %+v, %v", row, n, swept, err)
+		}
+	}
+}
+
+// TestAParallelSweepTakesTheOldestMinutes, whichever shards they are in.
+func TestAParallelSweepTakesTheOldestMinutes(t *testing.T) {
+	w := newWorld(t, 0)
+	for n := range 40 {
+		w.write(fmt.Sprint("s", n), time.Duration(n-50)*time.Minute)
+	}
+
+	for first := 0; first < 40; first += 10 {
+		seen, swept, err := w.sweep(due.Sweep{Limit: 10, Parallel: 4}, removes)
+		if err != nil || swept.Handled != 10 || w.clock.Now().Sub(swept.Oldest) != time.Duration(50-first)*time.Minute {
+			t.Errorf("%+v, %v", swept, err)
+		}
+
+		for subject := range strings.FieldsSeq(seen) {
+			if n, err := strconv.Atoi(subject[1:]); err != nil || n < first || n >= first+10 {
+				t.Errorf("%s is in the page of the rows from %d on", subject, first)
+			}
+		}
+	}
+}
+
+// TestAShardIsReadToItsEnd: one shard has more rows than are read at once.
+func TestAShardIsReadToItsEnd(t *testing.T) {
+	for _, parallel := range []int{1, 8} {
+		w := newWorld(t, 0)
+		for n := range 130 {
+			if err := w.Write(t.Context(), due.Row{Kind: kind, At: w.clock.Now().Add(-time.Minute), Subject: "a", Detail: fmt.Sprint(n)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		if _, swept, err := w.sweep(due.Sweep{Limit: 200, Parallel: parallel}, removes); swept.Handled != 130 || swept.More || err != nil {
+			t.Errorf("%d at once: %+v, %v", parallel, swept, err)
+		}
+	}
+}
+
+// TestMoreIsThereWhenThePageIsFull and most of its rows could be handled.
+func TestMoreIsThereWhenThePageIsFull(t *testing.T) {
+	for _, row := range []struct {
+		limit, failing int
+		want           bool
+	}{{9, 0, true}, {9, 2, true}, {9, 4, true}, {9, 5, false}, {10, 0, true}, {11, 0, false}} {
+		w := newWorld(t, 0)
+		for n := range 10 {
+			w.write(fmt.Sprint("s", n), -time.Minute)
+		}
+
+		var left atomic.Int64
+		left.Store(int64(row.failing))
+
+		_, swept, err := w.sweep(due.Sweep{Limit: row.limit, Parallel: 3}, func(due.Row) (due.Answer, error) {
+			if left.Add(-1) >= 0 {
+				return due.Remove, errors.New("broken")
+			}
+
+			return due.Remove, nil
+		})
+		if swept.More != row.want || (err != nil) != (row.failing > 0) || swept.Handled != min(10, row.limit) {
+			t.Errorf("%+v: %+v, %v", row, swept, err)
+		}
+	}
+}
+
+// TestAPaceIsSharedBySweeps: rows are spread over the time, in all sweeps of a process together.
+func TestAPaceIsSharedBySweeps(t *testing.T) {
+	w := newWorld(t, 0)
+	for n := range 60 {
+		w.write(fmt.Sprint("s", n), -time.Minute)
+	}
+	pace := due.PerSecond(200)
+	began := time.Now()
+
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			if _, _, err := w.sweep(due.Sweep{Limit: 30, Parallel: 8, Pace: pace}, func(due.Row) (due.Answer, error) { return due.Keep, nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+
+	if took := time.Since(began); took < 59*time.Second/200 {
+		t.Errorf("60 rows took %s", took)
+	}
+
+	// A sweep that has no time for another row ends.
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+
+	slow := due.PerSecond(0.001)
+	swept, err := w.Sweep(ctx, due.Sweep{Kind: kind, Limit: 30, Pace: slow}, func(context.Context, due.Row) (due.Answer, error) { return due.Remove, nil })
+	if err != nil || swept.Handled != 1 || due.PerSecond(0) != nil {
+		t.Errorf("%+v, %v", swept, err)
+	}
 }
 
 // TestParallelSweepsTakeDifferentRows of the same minute, and none of a later minute before them.

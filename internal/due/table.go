@@ -49,32 +49,39 @@ func (t *Table) Write(ctx context.Context, r Row) error {
 
 // Delete deletes the row, if it is there and no later revision has written it.
 func (t *Table) Delete(ctx context.Context, r Row) error {
-	in := &dynamodb.DeleteItemInput{TableName: &t.Name, Key: r.key()}
+	_, err := t.remove(ctx, r)
+
+	return err
+}
+
+// remove is Delete. It reports whether the row was there.
+func (t *Table) remove(ctx context.Context, r Row) (there bool, err error) {
+	in := &dynamodb.DeleteItemInput{TableName: &t.Name, Key: r.key(), ReturnValues: types.ReturnValueAllOld}
 
 	if r.Revision != "" {
 		in.ConditionExpression = aws.String("attribute_not_exists(" + revision + ") OR " + revision + " <= :" + revision)
 		in.ExpressionAttributeValues = dynamo.Item{":" + revision: &types.AttributeValueMemberN{Value: r.Revision}}
 	}
 
-	_, err := t.DynamoDB.DeleteItem(ctx, in, t.Clock.Listen)
+	out, err := t.DynamoDB.DeleteItem(ctx, in, t.Clock.Listen)
 	if _, later := dynamo.FailedCondition(err); later {
-		return nil
+		return true, nil
 	}
 
-	return err
+	return err == nil && len(out.Attributes) > 0, err
 }
 
 // move replaces the row by the same one at another time. The new one is there before the old one goes, so that
-// no crash loses it. Two of one subject do no harm.
-func (t *Table) move(ctx context.Context, r Row, at time.Time, attempts int) error {
+// no crash loses it. Two of one subject do no harm. It reports whether the old one was there.
+func (t *Table) move(ctx context.Context, r Row, at time.Time, attempts int) (there bool, err error) {
 	next := r
 	next.At, next.Attempts, next.read = at, attempts, nil
 
 	if err := t.Write(ctx, next); err != nil || next.At.UnixMilli() == r.At.UnixMilli() {
-		return err
+		return true, err
 	}
 
-	return t.Delete(ctx, r)
+	return t.remove(ctx, r)
 }
 
 // postponed returns when a row is due again that could not be handled at the time. The moments lie on a grid, so
@@ -95,3 +102,44 @@ func (t *Table) postponed(now time.Time, attempts int) time.Time {
 
 // grid is how many moments a wait is divided into.
 const grid = 60
+
+// Has reports whether the row is there, at its time.
+func (t *Table) Has(ctx context.Context, r Row) (bool, error) {
+	out, err := t.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: r.key(), ConsistentRead: aws.Bool(true)}, t.Clock.Listen)
+
+	return err == nil && len(out.Item) > 0, err
+}
+
+// Subjects returns the subjects and details of all rows of a kind, due or not.
+func (t *Table) Subjects(ctx context.Context, kind string) (map[[2]string]bool, error) {
+	found := map[[2]string]bool{}
+
+	for n := range shards {
+		in := &dynamodb.QueryInput{
+			TableName:                 &t.Name,
+			ConsistentRead:            aws.Bool(true),
+			KeyConditionExpression:    aws.String("#shard = :shard"),
+			ExpressionAttributeNames:  map[string]string{"#shard": shardKey},
+			ExpressionAttributeValues: dynamo.Item{":shard": dynamo.S(partition(kind, n))},
+		}
+
+		for {
+			out, err := t.DynamoDB.Query(ctx, in, t.Clock.Listen)
+			if err != nil {
+				return nil, err
+			}
+
+			for _, item := range out.Items {
+				if row, ok := parse(item); ok {
+					found[[2]string{row.Subject, row.Detail}] = true
+				}
+			}
+
+			if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+				break
+			}
+		}
+	}
+
+	return found, nil
+}

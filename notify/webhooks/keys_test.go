@@ -207,7 +207,11 @@ func TestNewChecksItsConfig(t *testing.T) {
 		}
 	}
 
-	for _, text := range []string{"", "short", "whsec_", "whsec_***", "whsec_c2hvcnQ="} {
+	inner := good.Reveal()
+	for _, text := range []string{
+		"", "short", "whsec_", "whsec_***", "whsec_c2hvcnQ=",
+		"v1," + inner, " " + inner, "secret=" + inner, `"` + inner, strings.ToUpper(inner), inner + inner,
+	} {
 		if _, err := webhooks.ParseSecret(text); !errors.Is(err, webhooks.ErrInvalid) {
 			t.Errorf("secret %q: %v", text, err)
 		}

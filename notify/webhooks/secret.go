@@ -34,10 +34,17 @@ func NewSecret() Secret {
 }
 
 // ParseSecret reads a secret in the form of Standard Webhooks: "whsec_" and base64. Without that
-// prefix, the bytes of the text are the secret.
+// prefix, the bytes of the text are the secret; a text with the prefix elsewhere, such as after a space or
+// a version, is refused.
 func ParseSecret(text string) (Secret, error) {
 	s := Secret(text)
-	if encoded, ok := strings.CutPrefix(text, secretPrefix); ok {
+	encoded, ok := strings.CutPrefix(text, secretPrefix)
+
+	switch {
+	case !ok && strings.Contains(strings.ToLower(text), secretPrefix):
+		// Signed with such a text, messages would verify with no secret that their receiver has.
+		return nil, fmt.Errorf("%w: secret: %q may stand only at its beginning, in small letters", ErrInvalid, secretPrefix)
+	case ok:
 		// Strict, so that each secret has only one text.
 		decoded, err := base64.StdEncoding.Strict().DecodeString(encoded)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"ratchet/once/actions"
 )
 
-// The numbers of calls that docs/guides/patterns/one-time-actions.md states.
+// The numbers of calls that docs/reference/costs.md states.
 func TestEveryVerbCostsWhatIsDocumented(t *testing.T) {
 	s := newSignedActions(t)
 	plain, locked := s.make(t, nil), s.make(t, func(s *actions.Spec) { s.PIN, s.MaxAttempts = "1234", 1 })

@@ -10,7 +10,7 @@ import (
 )
 
 // TestEachCallCostsWhatItsPageSays compares the costs with the table in
-// docs/guides/patterns/transfer.md.
+// docs/reference/costs.md.
 func TestEachCallCostsWhatItsPageSays(t *testing.T) {
 	b := newBank(t)
 	for _, id := range []string{"alice", "bob", "carol"} {

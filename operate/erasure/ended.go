@@ -2,6 +2,7 @@ package erasure
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -82,8 +83,8 @@ func (e Ended) listed(ctx context.Context, id transitions.OrderID, state workflo
 		// Reported like any other order that cannot be read.
 		return found(&transitions.Order{ID: id}, err)
 	// The list may lack the mark of an erased order, or show an order that was deleted and placed again.
-	case exists && order.State == state && isUnerased(order, before):
-		return found(order, nil)
+	case exists && order.State == state:
+		return e.ended(order, before, found)
 	}
 
 	return nil
@@ -103,15 +104,33 @@ func (e Ended) inTable(ctx context.Context, owner string, before time.Time, foun
 		// An order that cannot be read still has its state, so the state is checked first.
 		case prefixed != (owner != ""), prefixed && tenant != owner, !e.Orders.Definition().Terminal(order.State):
 			return nil
-		case err == nil && !isUnerased(order, before):
-			return nil
+		case err != nil:
+			return found(order, err)
 		}
 
-		return found(order, err)
+		return e.ended(order, before, found)
 	})
 }
 
-// isUnerased reports whether the order, which has ended, ended before the moment and still has its person.
-func isUnerased(order *transitions.Order, before time.Time) bool {
-	return order.ErasedAt.IsZero() && order.EnteredAt().Before(before)
+// ended calls found with the order, which has ended, if it ended before the moment and still has its person.
+func (e Ended) ended(order *transitions.Order, before time.Time, found func(*transitions.Order, error) error) error {
+	switch is, err := EndedBefore(order, before); {
+	case !order.ErasedAt.IsZero():
+		return nil
+	case err != nil || is:
+		return found(order, err)
+	}
+
+	return nil
+}
+
+// EndedBefore reports whether the order, which has ended, ended before the moment. The error says that nothing tells
+// when: another program has ended it, and has written no time.
+func EndedBefore(order *transitions.Order, before time.Time) (bool, error) {
+	entered := order.EnteredAt()
+	if _, moved := order.MovedByOther(); moved || entered.IsZero() {
+		return false, fmt.Errorf("order %s: %w: another program has brought it to %s, and nothing tells when", order.ID, transitions.ErrUnreadable, order.State)
+	}
+
+	return entered.Before(before), nil
 }

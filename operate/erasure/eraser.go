@@ -173,9 +173,15 @@ func (e *Eraser) check(ctx context.Context, order *transitions.Order) error {
 // Erase removes the person from the order and from what is stored about it. It costs a read of all
 // dead letters: one that cannot be read may be about the order.
 func (e *Eraser) Erase(ctx context.Context, id transitions.OrderID) (Erased, error) {
+	return e.EraseIf(ctx, id, func(*transitions.Order) error { return nil })
+}
+
+// EraseIf is Erase of an order that was selected before: is gets the order as it is now, and returns why it is not the
+// one that was meant. An id may be another order's by then.
+func (e *Eraser) EraseIf(ctx context.Context, id transitions.OrderID, is func(*transitions.Order) error) (Erased, error) {
 	done := Erased{OrderID: id}
 
-	err := e.erase(ctx, id, &done)
+	err := e.erase(ctx, id, is, &done)
 	if err != nil {
 		err = fmt.Errorf("erase the person of order %s: %w", id, err)
 	}
@@ -183,13 +189,17 @@ func (e *Eraser) Erase(ctx context.Context, id transitions.OrderID) (Erased, err
 	return done, err
 }
 
-func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, done *Erased) error {
+func (e *Eraser) erase(ctx context.Context, id transitions.OrderID, is func(*transitions.Order) error, done *Erased) error {
 	order, found, err := e.cfg.Orders.Get(ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case !found:
 		return transitions.ErrUnknownOrder
+	}
+
+	if err := is(order); err != nil {
+		return err
 	}
 
 	if err := e.check(ctx, order); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"go.uber.org/goleak"
 
@@ -416,5 +417,44 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 
 	if _, err := erasure.New(a.config); err == nil {
 		t.Error("New accepts QuietFor 0")
+	}
+}
+
+// TestAnEndThatIsNotKnownKeepsTheOrder: another program has ended the order, and nothing tells when. That is not long ago.
+func TestAnEndThatIsNotKnownKeepsTheOrder(t *testing.T) {
+	for about, item := range map[string]map[string]types.AttributeValue{
+		"no time":                 {"orderId": &types.AttributeValueMemberS{Value: "o-1"}, "orderState": &types.AttributeValueMemberS{Value: "CANCELLED"}},
+		"a time in another form":  {"orderId": &types.AttributeValueMemberS{Value: "o-1"}, "orderState": &types.AttributeValueMemberS{Value: "CANCELLED"}, "updatedAt": &types.AttributeValueMemberS{Value: "2026-11-28T10:00:00Z"}},
+		"a transition of another": nil,
+	} {
+		t.Run(about, func(t *testing.T) {
+			a := newArchive(t)
+
+			if item == nil {
+				a.place("o-1")
+
+				order := must(a.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}}))(t)
+				item = order.Item
+				item["orderState"] = &types.AttributeValueMemberS{Value: "CANCELLED"}
+			}
+
+			if _, err := a.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}); err != nil {
+				t.Fatal(err)
+			}
+
+			found := 0
+			ended := erasure.Ended{Orders: a.orders}
+
+			err := ended.Before(t.Context(), "", time.Now().Add(time.Hour), func(order *transitions.Order, err error) error {
+				if found++; order.ID != "o-1" || !errors.Is(err, transitions.ErrUnreadable) || !erasure.Keeps(err) {
+					t.Errorf("order %s: %v", order.ID, err)
+				}
+
+				return nil
+			})
+			if err != nil || found != 1 {
+				t.Errorf("%d were found, %v", found, err)
+			}
+		})
 	}
 }

@@ -110,7 +110,7 @@ func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID)
 
 	switch left, moved := order.MovedByOther(); {
 	case moved:
-		e.Note = movedAside(order, left)
+		e.Note = fmt.Sprintf("another program has moved the order from %s to %s without a transition; `ratchet orders adopt %s` brings it in", left, order.State, order.ID.Arg())
 	case order.TransitionID == 0:
 		e.Note = fmt.Sprintf("the order has made no transition here; `ratchet orders adopt %s` brings it in", order.ID.Arg())
 	}

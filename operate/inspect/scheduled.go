@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ratchet/transitions"
@@ -30,7 +31,7 @@ func ofScheduled(r scheduled.Request, o *transitions.Order, now time.Time) Due {
 	d := Due{Event: r.Event, kind: aboutScheduled, ref: Ref{Event: string(r.Event), Status: string(r.Status)}}
 
 	switch {
-	case r.Life != "" && r.Life != o.Incarnation:
+	case r.Life != "" && !slices.Contains(o.LifeIDs(), o.ID.Life(r.Life)):
 		d.NextTry = r.At
 		d.What = fmt.Sprintf("the request for %s at %s is for another life of the order, and will be refused", r.Event, at)
 	case r.At.After(now):

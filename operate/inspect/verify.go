@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -47,6 +48,8 @@ type Finding struct {
 	// TransitionID is where it was found, 0 for the whole order.
 	TransitionID transitions.TransitionID `json:"transitionId,omitempty"`
 	Detail       string                   `json:"detail"`
+	// Advice says what to do about it.
+	Advice string `json:"advice"`
 	// Since is set for "behind": when the oldest missing transition was made.
 	Since time.Time `json:"since,omitzero"`
 }
@@ -65,7 +68,20 @@ type Check struct {
 }
 
 func (c *Check) add(kind FindingKind, at transitions.TransitionID, format string, args ...any) {
-	c.Findings = append(c.Findings, Finding{Kind: kind, TransitionID: at, Detail: fmt.Sprintf(format, args...)})
+	c.Findings = append(c.Findings, Finding{Kind: kind, TransitionID: at, Detail: fmt.Sprintf(format, args...), Advice: strings.ReplaceAll(advice[kind], "ORDER", c.OrderID.Arg())})
+}
+
+// advice says what to do about a finding. ORDER stands for the order.
+var advice = map[FindingKind]string{
+	FindingBehind:     "let the workers read the stream to its end; if it stays so, `ratchet streams rebuild --handler journal` writes what the order remembers",
+	FindingGap:        "`ratchet streams rebuild --handler journal` writes what the order remembers, and closes the journal over what is lost",
+	FindingAhead:      "`ratchet orders rebuild ORDER --write` moves the order to the end of its journal; if tables were restored, `ratchet restored` comes first",
+	FindingBroken:     "find what wrote or deleted the row, and write it as it was, from a backup or the stream; the order itself can go on",
+	FindingIllegal:    "find what wrote the row, by its cause; if the transition was made, allow it in the definition of a later version and migrate",
+	FindingState:      "find what wrote the order or the row, and correct the one that is wrong",
+	FindingRing:       "find what wrote the order or the row, and correct the one that is wrong",
+	FindingMoved:      "`ratchet orders adopt ORDER` brings the state in",
+	FindingUnreadable: "correct the attribute of the item or row that is named, or put it back from a backup: until then nothing moves the order",
 }
 
 // Verify compares every order with its journal and calls fn for each order, also for those without
@@ -221,16 +237,11 @@ func (c *Check) compare(facts transitions.Facts, order *transitions.Order) {
 	}
 }
 
-// movedAside says that another program has moved the order, and what brings it in.
-func movedAside(o *transitions.Order, left workflow.State) string {
-	return fmt.Sprintf("another program has moved the order from %s to %s without a transition; `ratchet orders adopt %s` brings it in", left, o.State, o.ID.Arg())
-}
-
 // compareFacts compares state, previous state and version.
 func (c *Check) compareFacts(f transitions.Facts, o *transitions.Order) {
 	switch left, moved := o.MovedByOther(); {
 	case moved:
-		c.add(FindingMoved, f.TransitionID, "%s", movedAside(o, left))
+		c.add(FindingMoved, f.TransitionID, "another program has moved the order from %s to %s without a transition", left, o.State)
 	case f.State != o.State:
 		c.add(FindingState, f.TransitionID, "the order is %s, its journal says %s", o.State, f.State)
 	}

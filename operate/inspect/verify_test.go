@@ -27,7 +27,7 @@ func (s *orders) verify(t testing.TB) map[transitions.OrderID][]inspect.FindingK
 		kinds := []inspect.FindingKind{}
 		for _, f := range c.Findings {
 			kinds = append(kinds, f.Kind)
-			if f.Detail == "" || f.Kind == inspect.FindingBehind && f.Since.IsZero() {
+			if f.Detail == "" || f.Advice == "" || strings.Contains(f.Advice, "ORDER") || f.Kind == inspect.FindingBehind && f.Since.IsZero() {
 				t.Errorf("a finding says nothing: %+v", f)
 			}
 		}

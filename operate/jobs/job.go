@@ -27,6 +27,7 @@ const (
 	ReplayStream       Kind = "streams-replay"
 	RefillStream       Kind = "streams-refill"
 	RebuildLists       Kind = "lists-rebuild"
+	MigrateOrders      Kind = "orders-migrate"
 )
 
 // rule says what a job of a kind needs.
@@ -40,6 +41,8 @@ type rule struct {
 	one           bool
 	// whole: a job of the kind takes no ids.
 	whole bool
+	// migrates: it has a migration.
+	migrates bool
 }
 
 var rules = map[Kind]rule{
@@ -51,6 +54,7 @@ var rules = map[Kind]rule{
 	ReplayStream:       {shared: true, takes: []string{"handler", "since"}, one: true},
 	RefillStream:       {shared: true, takes: []string{"handler", "since"}},
 	RebuildLists:       {shared: true, whole: true},
+	MigrateOrders:      {shared: true, migrates: true},
 }
 
 // Shared reports whether the subjects are those of all tenants, like the handlers of the stream.
@@ -147,6 +151,8 @@ type New struct {
 	DryRun bool
 	// Again also repeats effects of replayed changes that have happened.
 	Again bool
+	// Migration says how orders are migrated.
+	Migration *Migration
 	// Rate is the number of acts per second, 1 to 1000. Default: 10.
 	Rate int
 	// By is who asks for it, as the audit log names people. Reason is why, in 1 to [audit.MaxText] bytes.
@@ -173,6 +179,10 @@ func (n *New) check() error {
 		fault = fmt.Sprintf("ids: at most %d", mostIDs)
 	case r.whole && len(n.IDs) > 0:
 		fault = fmt.Sprintf("ids: not for the kind %s", n.Kind)
+	case r.migrates != (n.Migration != nil):
+		fault = "migration: required to migrate orders, and not allowed for other kinds"
+	case n.Migration != nil && n.Migration.fault() != "":
+		fault = "migration: " + n.Migration.fault()
 	case n.Again && n.Kind != ReplayStream:
 		fault = "again: only to replay the stream"
 	case r.selection(n) != "":
@@ -264,6 +274,8 @@ type Job struct {
 	LeaseUntil time.Time `json:"leaseUntil,omitzero"`
 	Epoch      int64     `json:"epoch"`
 
+	Migration *Migration `json:"migration,omitempty"`
+
 	place string // of the last row with a result
 }
 
@@ -293,7 +305,8 @@ type document struct {
 	Filter    Filter
 	IDs       int
 	DryRun    bool
-	Again     bool `json:",omitempty"`
+	Again     bool       `json:",omitempty"`
+	Migration *Migration `json:",omitempty"`
 	Rate      int
 	By        string
 	Reason    string
@@ -355,7 +368,7 @@ func decode(item dynamo.Item) (Job, error) {
 
 	return Job{
 		ID: dynamo.Text(item, placeKey), Tenant: strings.TrimPrefix(dynamo.Text(item, partitionKey), jobsOf),
-		Kind: d.Kind, Filter: d.Filter, IDs: d.IDs, DryRun: d.DryRun, Again: d.Again, Rate: d.Rate, By: d.By, Reason: d.Reason, CreatedAt: d.CreatedAt,
+		Kind: d.Kind, Filter: d.Filter, IDs: d.IDs, DryRun: d.DryRun, Again: d.Again, Migration: d.Migration, Rate: d.Rate, By: d.By, Reason: d.Reason, CreatedAt: d.CreatedAt,
 		State: State(dynamo.Text(item, stateName)), Wanted: State(dynamo.Text(item, wantedName)), Problem: dynamo.Text(item, problemName),
 		Selected: p.Selected, Total: p.Total, Counts: p.Counts, Sample: p.Sample, place: p.Place,
 		EndedAt: dynamo.Time(item, endedName), Owner: dynamo.Text(item, ownerName), LeaseUntil: dynamo.Time(item, leaseName), Epoch: dynamo.Number(item, epochName),

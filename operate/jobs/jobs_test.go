@@ -759,11 +759,14 @@ func TestJobsThatBreakARuleAreRefused(t *testing.T) {
 		"no reason":         func(n *jobs.New) { n.Reason = "" },
 		"rate":              func(n *jobs.New) { n.Rate = 1001 },
 		"a tenant's stream": func(n *jobs.New) { n.Kind, n.Tenant, n.Filter.Handler = jobs.DiscardDeadLetters, "acme", "notify" },
-		"no handler":        func(n *jobs.New) { n.Kind = jobs.RedriveDeadLetters },
-		"no endpoint":       func(n *jobs.New) { n.Kind = jobs.ResendDeliveries },
-		"no end":            func(n *jobs.New) { n.Kind = jobs.EraseOrders },
-		"two selections":    func(n *jobs.New) { n.IDs, n.Filter.Since = []string{"o-1"}, past },
-		"ids":               func(n *jobs.New) { n.IDs = make([]string, 1001) },
+		"a tenant's migration": func(n *jobs.New) {
+			n.Kind, n.Tenant, n.Migration = jobs.MigrateOrders, "acme", &jobs.Migration{Workflow: "order", To: 9}
+		},
+		"no handler":     func(n *jobs.New) { n.Kind = jobs.RedriveDeadLetters },
+		"no endpoint":    func(n *jobs.New) { n.Kind = jobs.ResendDeliveries },
+		"no end":         func(n *jobs.New) { n.Kind = jobs.EraseOrders },
+		"two selections": func(n *jobs.New) { n.IDs, n.Filter.Since = []string{"o-1"}, past },
+		"ids":            func(n *jobs.New) { n.IDs = make([]string, 1001) },
 	} {
 		n := jobs.New{Kind: jobs.RedriveExecutions, By: "cli:ann", Reason: "test"}
 		change(&n)
@@ -771,5 +774,70 @@ func TestJobsThatBreakARuleAreRefused(t *testing.T) {
 		if _, err := o.store.Create(t.Context(), n); !errors.Is(err, jobs.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// watched counts the looks of a runner.
+type watched struct {
+	*dynamodb.Client
+
+	looks atomic.Int64
+}
+
+func (w *watched) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	defer w.looks.Add(1)
+
+	return w.Client.Query(ctx, in, o...)
+}
+
+// TestAWrongClockTakesNoJobFromItsOwner: leases end by the time of the service.
+func TestAWrongClockTakesNoJobFromItsOwner(t *testing.T) {
+	for about, wrong := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
+		t.Run(about, func(t *testing.T) {
+			o := newOffice(t)
+			o.failed(1)
+
+			dated := func() *dynamodb.Client {
+				return dynamodb.New(o.db.Options(), func(opts *dynamodb.Options) {
+					opts.APIOptions, opts.HTTPClient = nil, embeddedtest.Dated{Doer: opts.HTTPClient, Now: time.Now}
+				})
+			}
+			began, end := make(chan struct{}), make(chan struct{})
+
+			var once sync.Once
+			runner := func(name string, db client, ahead time.Duration) *jobs.Runner {
+				return o.runner(name, db, o.sfn, func(c *jobs.RunnerConfig) {
+					c.Lease = time.Minute
+
+					var err error
+					if c.Store, err = jobs.NewStore(jobs.Config{DynamoDB: db, Table: "jobs", Now: func() time.Time { return time.Now().Add(ahead) }}); err != nil {
+						t.Fatal(err)
+					}
+					c.Works = map[jobs.Kind]jobs.Work{jobs.RedriveExecutions: acting{c.Works[jobs.RedriveExecutions], func(context.Context, string) {
+						once.Do(func() { close(began) })
+						<-end
+					}}}
+				})
+			}
+			// The owner is the one whose clock is behind, if one is.
+			stopOwner := o.run(runner("owner", dated(), min(0, wrong)))
+			id := o.create(nil).ID
+			<-began
+
+			other := &watched{Client: dated()}
+			stopOther := o.run(runner("other", other, max(0, wrong)))
+
+			for other.looks.Load() < 10 {
+				time.Sleep(time.Millisecond)
+			}
+
+			if j := o.until(id, func(jobs.Job) bool { return true }); j.Owner != "owner" || j.Epoch != 1 {
+				t.Errorf("%+v", j)
+			}
+			close(end)
+			o.until(id, ended)
+			stopOwner()
+			stopOther()
+		})
 	}
 }

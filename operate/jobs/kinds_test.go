@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/ids"
 	"ratchet/notify"
 	"ratchet/notify/destination"
 	"ratchet/notify/webhooks"
@@ -290,6 +295,17 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 				})
 			}
 		}, `map[erased true, customer "", transition 2:12]`, many},
+		jobs.MigrateOrders: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
+			o.place()
+			next, migration := o.nextVersion()
+			n.Migration = migration
+
+			return jobs.Migrations{Orders: next}, func() string {
+				return o.each(next, func(order *transitions.Order) string {
+					return fmt.Sprintf("version %d at transition %d", order.DefinitionVersion, order.TransitionID)
+				})
+			}
+		}, "map[version 9 at transition 2:12]", many},
 		jobs.ReplayStream: {func(o *office, n *jobs.New) (jobs.Work, func() string) {
 			o.streamTables()
 			o.place()
@@ -391,4 +407,206 @@ func (w between) Act(ctx context.Context, j jobs.Job, s jobs.Subject) (string, e
 	w.happens(ctx, s.ID)
 
 	return w.DeadLetters.Act(ctx, j, s)
+}
+
+// TestAnotherOrderUnderTheIDIsNotErased: between the selection of an order and its act it was deleted, and another
+// customer's order was placed under its id, which has ended, too.
+func TestAnotherOrderUnderTheIDIsNotErased(t *testing.T) {
+	for about, byID := range map[string]bool{"a filter": false, "ids": true} {
+		t.Run(about, func(t *testing.T) {
+			o := newOffice(t)
+			eraser := o.end()
+			erasures := jobs.Erasures{Ended: erasure.Ended{Orders: o.orders}, Eraser: eraser}
+
+			w := acting{erasures, func(ctx context.Context, id string) {
+				if id == "o-03" {
+					o.again("o-03")
+				}
+			}}
+
+			stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{jobs.EraseOrders: w} }))
+			defer stop()
+
+			j := o.until(o.create(func(n *jobs.New) {
+				if n.Kind = jobs.EraseOrders; byID {
+					n.IDs = []string{"o-03", "o-04"}
+				} else {
+					n.Filter.EndedBefore = time.Now().Add(time.Hour)
+				}
+			}).ID, ended)
+
+			order, _, err := o.orders.Get(t.Context(), "o-03")
+			if err != nil || !order.ErasedAt.IsZero() || order.Customer != "another" {
+				t.Errorf("erased at %s, customer %q, %v; the job %+v", order.ErasedAt, order.Customer, err, j)
+			}
+
+			if j.Counts["gone"] != 1 || j.Counts["done"] != j.Total-1 {
+				t.Errorf("%+v", j)
+			}
+		})
+	}
+}
+
+// again deletes an order, and places and cancels another customer's one with its id.
+func (o *office) again(id transitions.OrderID) {
+	o.t.Helper()
+
+	if _, err := o.db.DeleteItem(o.t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(shop.OrdersTable), Key: o.orders.Mapping().ItemKey(id)}); err != nil {
+		o.t.Error(err)
+	}
+	order := shop.Mugs(id, 1)
+	order.Customer = "another"
+	shop.Place(o.t, o.orders, order)
+
+	if r, err := o.orders.Apply(o.t.Context(), transitions.Request{OrderID: id, Event: workflow.Cancel, TransitionID: 2}); err != nil || !r.Verdict.Done() {
+		o.t.Error(r.Verdict, err)
+	}
+}
+
+// acting is a work with something that happens before its acts.
+type acting struct {
+	jobs.Work
+
+	happens func(ctx context.Context, id string)
+}
+
+func (w acting) Act(ctx context.Context, j jobs.Job, s jobs.Subject) (string, error) {
+	w.happens(ctx, s.ID)
+
+	return w.Work.Act(ctx, j, s)
+}
+
+// TestAnOrderWhoseTimeIsAnotherProgramsIsRefilled: what cannot be read says nothing about when the order has changed.
+func TestAnOrderWhoseTimeIsAnotherProgramsIsRefilled(t *testing.T) {
+	o := newOffice(t)
+	o.streamTables()
+	o.place()
+
+	if _, err := o.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: aws.String(shop.OrdersTable), Key: o.orders.Mapping().ItemKey("o-03"), UpdateExpression: aws.String("SET updatedAt = :at"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":at": &types.AttributeValueMemberS{Value: time.Now().Format(time.RFC3339)}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	w := jobs.Stream{Orders: o.orders, Rebuild: o.rebuild(false)}
+	stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{jobs.RefillStream: w} }))
+	defer stop()
+
+	j := o.until(o.create(func(n *jobs.New) { n.Kind, n.Filter.Since = jobs.RefillStream, time.Now().Add(-time.Hour) }).ID, ended)
+	if j.Counts["done"] != many {
+		t.Errorf("%+v", j)
+	}
+}
+
+// TestAJournalThatCannotBeReadNowIsReadAgain: a service that throttles says nothing about the order.
+func TestAJournalThatCannotBeReadNowIsReadAgain(t *testing.T) {
+	for about, row := range map[string]struct {
+		err  error
+		code string
+	}{
+		"throttled":     {&types.ProvisionedThroughputExceededException{}, "done"},
+		"not available": {fmt.Errorf("read the journal: %w", transitions.ErrUnavailable), "done"},
+		"unreadable":    {fmt.Errorf("order o-03: %w", transitions.ErrUnreadable), "unreadable"},
+	} {
+		t.Run(about, func(t *testing.T) {
+			o := newOffice(t)
+			o.streamTables()
+			o.place()
+
+			tries := 0
+			w := jobs.Stream{Orders: o.orders, Rebuild: func(j jobs.Job, id transitions.OrderID) (replay.Rebuild, error) {
+				r, err := o.rebuild(false)(j, id)
+				expand := r.Expand
+				r.Expand = func(ctx context.Context, item map[string]types.AttributeValue) ([]replay.Version, bool, error) {
+					if id == "o-03" {
+						if tries++; tries == 1 {
+							return nil, false, row.err
+						}
+					}
+
+					return expand(ctx, item)
+				}
+
+				return r, err
+			}}
+
+			stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{jobs.RefillStream: w} }))
+			defer stop()
+
+			j := o.until(o.create(func(n *jobs.New) { n.Kind, n.IDs = jobs.RefillStream, []string{"o-03"} }).ID, ended)
+			if j.Counts[row.code] != 1 {
+				t.Errorf("%+v, want %s", j, row.code)
+			}
+		})
+	}
+}
+
+// forgetful commits a selection's first rows, and then says that it may not.
+type forgetful struct {
+	*dynamodb.Client
+
+	done atomic.Bool
+}
+
+func (f *forgetful) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := f.Client.TransactWriteItems(ctx, in, o...)
+	if err == nil && len(in.TransactItems) > 2 && !f.done.Swap(true) {
+		return nil, errors.New("AccessDeniedException after an attempt without an answer")
+	}
+
+	return out, err
+}
+
+// TestRowsWhoseAnswerIsLostAreCounted: the rows of a selection were stored, and the error said that they were not.
+func TestRowsWhoseAnswerIsLostAreCounted(t *testing.T) {
+	o := newOffice(t)
+	o.streamTables()
+	o.place()
+
+	db, w := &forgetful{Client: o.db}, jobs.Stream{Orders: o.orders, Rebuild: o.rebuild(false)}
+	stop := o.run(o.runner("one", db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{jobs.RefillStream: w} }))
+	defer stop()
+
+	id := o.create(func(n *jobs.New) { n.Kind = jobs.RefillStream }).ID
+	o.until(id, func(j jobs.Job) bool { return j.State == jobs.Paused })
+
+	if _, err := o.store.Resume(t.Context(), "", id); err != nil {
+		t.Fatal(err)
+	}
+
+	if j := o.until(id, ended); j.State != jobs.Done || j.Total != many || j.Counts["done"] != many {
+		t.Errorf("%+v", j)
+	}
+}
+
+// TestADeliveryOfTheLongestOrderIDIsSentAgain: an id has up to 256 bytes, which are three times as many where they are encoded.
+func TestADeliveryOfTheLongestOrderIDIsSentAgain(t *testing.T) {
+	o := newOffice(t)
+	all := o.deliveries()
+
+	long := []transitions.OrderID{transitions.OrderID(strings.Repeat("é", 128)), transitions.OrderID(strings.Repeat("é", 127) + "ë")}
+	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: o.db, Table: "endpoints"})
+	if err == nil {
+		_, err = endpoints.Disable(t.Context(), "shop", "test")
+	}
+
+	for _, order := range long {
+		err = errors.Join(err, all.Accept(t.Context(), notify.Notification{
+			Key: ids.Encode(string(order)) + "/06h28dad60fds/2/notify", OrderID: order, Incarnation: "06h28dad60fds", TransitionID: 2, State: workflow.Shipped, At: time.Now(),
+		}))
+	}
+
+	if _, enabled := endpoints.Enable(t.Context(), "shop"); errors.Join(err, enabled) != nil {
+		t.Fatal(err, enabled)
+	}
+
+	w := jobs.Deliveries{Deliveries: all}
+	stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{jobs.ResendDeliveries: w} }))
+	defer stop()
+
+	j := o.until(o.create(func(n *jobs.New) { n.Kind, n.Filter.Endpoint = jobs.ResendDeliveries, "shop" }).ID, func(j jobs.Job) bool { return ended(j) || j.State == jobs.Paused })
+	if j.State != jobs.Done || j.Counts["done"] != many+len(long) {
+		t.Errorf("%+v", j)
+	}
 }

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"maps"
@@ -12,8 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/ids"
 	"ratchet/internal/worker"
 	"ratchet/operate/audit"
+	"ratchet/transitions"
 )
 
 // owned is a job while this process owns it. job has the epoch of the owner, whose writes all depend on it.
@@ -42,8 +45,8 @@ func (o *owned) renew(lease context.Context, lose context.CancelCauseFunc, taken
 	until := time.Now().Add(o.r.cfg.Lease)
 
 	for worker.Wait(lease, min(renewEach, o.r.cfg.Lease/3)) {
-		next := time.Now().Add(o.r.cfg.Lease)
-		j, err := o.s.apply(lease, o.s.ifEpoch(taken).SetValue(leaseName, dynamo.Millis(next)))
+		next := time.Now().Add(o.r.cfg.Lease) // by the monotonic clock of this machine
+		j, err := o.s.apply(lease, o.s.ifEpoch(taken).SetValue(leaseName, dynamo.Millis(o.s.now().Add(o.r.cfg.Lease))))
 
 		switch {
 		case err == nil:
@@ -119,6 +122,19 @@ func (o *owned) do(ctx, lease context.Context) error {
 	return o.actOnAll(ctx, lease)
 }
 
+// mostPlace is how many bytes a sort key has at most.
+const mostPlace = 1024
+
+// fitted returns the place, or what stands for one that is too long for a key: its beginning, which orders it, and a digest.
+func fitted(place string) string {
+	if len(place) <= mostPlace {
+		return place
+	}
+	sum := hex.EncodeToString(ids.Digest(place))
+
+	return dynamo.Cut(place, mostPlace-len(sum)) + sum
+}
+
 // rowsEach is how many rows one transaction stores: with the job's item they are 25 parts.
 const rowsEach = 24
 
@@ -139,6 +155,7 @@ func (o *owned) selectAll(ctx, lease context.Context) error {
 		if subject.Place == "" {
 			subject.Place = subject.ID
 		}
+		subject.Place = fitted(subject.Place)
 
 		if batch = append(batch, subject); len(batch) < rowsEach {
 			return nil
@@ -397,7 +414,7 @@ func (o *owned) act(ctx context.Context, subject Subject) (code string, err erro
 
 	err = worker.Retry(ctx, actBackoff, actTries, func() error {
 		code, err = o.work.Act(ctx, o.job, subject)
-		if err != nil && !dynamo.Retryable(err) {
+		if err != nil && !dynamo.Retryable(err) && !transitions.Retryable(err) {
 			return worker.Permanent(err)
 		}
 
@@ -459,7 +476,7 @@ func (o *owned) follow(ctx context.Context, to State) error {
 		return errLost
 	}
 
-	_, err := o.s.settle(ctx, o.job, to, o.progressed().IfEquals(wantedName, dynamo.S(string(to))))
+	_, err := o.s.settle(ctx, o.job, to, o.s.ifEpoch(o.job).IfEquals(wantedName, dynamo.S(string(to))))
 
 	return err
 }
@@ -471,9 +488,10 @@ func (o *owned) release(ctx context.Context) error {
 	return err
 }
 
-// settle ends the ownership with a state.
+// settle ends the ownership with a state. The progress is that of the last rows: what this process knows of it may be
+// less, if the answer about some of them was lost.
 func (o *owned) settle(ctx context.Context, to State, problem string) (Job, error) {
-	update := o.progressed()
+	update := o.s.ifEpoch(o.job)
 	if problem != "" {
 		update.SetValue(problemName, dynamo.S(problem))
 	}

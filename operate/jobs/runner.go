@@ -39,6 +39,15 @@ type Work interface {
 	Act(ctx context.Context, j Job, s Subject) (code string, err error)
 }
 
+// refuser is a Work that not every process can do.
+type refuser interface {
+	// Refuses returns why this process cannot work on the job, an ErrElsewhere, or nil.
+	Refuses(j Job) error
+}
+
+// ErrElsewhere says that another process must run the job. The text says why.
+var ErrElsewhere = errors.New("jobs: not in this process")
+
 // RunnerConfig configures a [Runner]. Store, Works, Audit and Name are required.
 type RunnerConfig struct {
 	Store *Store
@@ -61,8 +70,9 @@ type RunnerConfig struct {
 type Runner struct {
 	cfg RunnerConfig
 
-	mu   sync.Mutex
-	runs map[string]bool
+	mu      sync.Mutex
+	runs    map[string]bool
+	refused map[string]bool // jobs that this process has said it cannot run
 }
 
 // NewRunner checks cfg and returns a runner.
@@ -89,7 +99,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	require(cfg.Look >= time.Millisecond, "Look: at least 1ms")
 	require(cfg.AtOnce >= 1, "AtOnce: at least 1")
 
-	return &Runner{cfg: cfg, runs: map[string]bool{}}, errors.Join(faults...)
+	return &Runner{cfg: cfg, runs: map[string]bool{}, refused: map[string]bool{}}, errors.Join(faults...)
 }
 
 // Run runs jobs until ctx ends. It ends the acts that run, and gives the jobs back.
@@ -104,7 +114,16 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 
 		for _, j := range open {
-			if !r.free(j) || !r.begin(j.ID) {
+			if !r.free(j) {
+				continue
+			}
+
+			if err := r.refuses(j); err != nil {
+				r.sayOnce(ctx, j, err)
+				continue
+			}
+
+			if !r.begin(j.ID) {
 				continue
 			}
 
@@ -120,7 +139,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// RunOne runs one job until it has ended or is paused, and returns it. If ctx ends, it pauses the job.
+// RunOne runs one job until it has ended or is paused, and returns it. If ctx ends, it pauses the job. It fails with
+// ErrElsewhere if this process cannot run it.
 func (r *Runner) RunOne(ctx context.Context, tenant, id string) (Job, error) {
 	for {
 		j, err := r.cfg.Store.Get(context.WithoutCancel(ctx), tenant, id)
@@ -133,6 +153,9 @@ func (r *Runner) RunOne(ctx context.Context, tenant, id string) (Job, error) {
 		}
 
 		if r.free(j) {
+			if err := r.refuses(j); err != nil {
+				return j, err
+			}
 			r.take(ctx, j)
 
 			// A job that was given back after an error is not taken again at once.
@@ -146,7 +169,32 @@ func (r *Runner) RunOne(ctx context.Context, tenant, id string) (Job, error) {
 
 // free reports whether the job waits for an owner.
 func (r *Runner) free(j Job) bool {
-	return r.cfg.Works[j.Kind] != nil && (j.State == Waiting || j.State == Running) && !j.owned(time.Now())
+	return (j.State == Waiting || j.State == Running) && !j.owned(r.cfg.Store.now())
+}
+
+// refuses returns why this process cannot run the job.
+func (r *Runner) refuses(j Job) error {
+	work := r.cfg.Works[j.Kind]
+	if work == nil {
+		return fmt.Errorf("%w: job %s of the kind %s", ErrElsewhere, j.ID, j.Kind)
+	}
+
+	if w, may := work.(refuser); may {
+		return w.Refuses(j)
+	}
+
+	return nil
+}
+
+// sayOnce logs that the job waits for another process.
+func (r *Runner) sayOnce(ctx context.Context, j Job, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	if !r.refused[j.ID] {
+		r.refused[j.ID] = true
+		r.cfg.Log.WarnContext(ctx, "a job is left to other processes", "job", j.ID, "reason", why)
+	}
 }
 
 func (r *Runner) begin(id string) bool {
@@ -174,7 +222,7 @@ func (r *Runner) take(ctx context.Context, j Job) {
 		SetValue(epochName, dynamo.N(j.Epoch+1)).
 		SetValue(stateName, dynamo.S(string(Running))).
 		SetValue(ownerName, dynamo.S(r.cfg.Name)).
-		SetValue(leaseName, dynamo.Millis(time.Now().Add(r.cfg.Lease)))
+		SetValue(leaseName, dynamo.Millis(s.now().Add(r.cfg.Lease)))
 
 	taken, err := s.apply(ctx, update)
 	if err != nil {

@@ -34,6 +34,9 @@ type Config struct {
 	Table string
 	// Rows is how long the rows of a job are kept after its selection, at least a second. A job must end before. Default: 14 days.
 	Rows time.Duration
+	// Now is the clock of this machine, which may be wrong: leases end by the time that the answers of DynamoDB state.
+	// Default time.Now.
+	Now func() time.Time
 }
 
 const (
@@ -43,7 +46,10 @@ const (
 )
 
 // Store is the table of jobs. Its methods may be called from many goroutines.
-type Store struct{ cfg Config }
+type Store struct {
+	cfg   Config
+	clock *dynamo.Clock
+}
 
 // NewStore checks cfg and returns the store.
 func NewStore(cfg Config) (*Store, error) {
@@ -64,7 +70,10 @@ func NewStore(cfg Config) (*Store, error) {
 		faults = append(faults, fmt.Errorf("jobs: Config.Rows %s: at least 1s", cfg.Rows))
 	}
 
-	return &Store{cfg}, errors.Join(faults...)
+	clock := &dynamo.Clock{Local: cfg.Now}
+	cfg.DynamoDB = listening{cfg.DynamoDB, clock}
+
+	return &Store{cfg, clock}, errors.Join(faults...)
 }
 
 // TableInput describes the table of jobs. Its keys are partition and place.
@@ -111,7 +120,10 @@ func (s *Store) Create(ctx context.Context, n New) (Job, error) {
 	}
 
 	n.IDs = slices.Compact(slices.Sorted(slices.Values(n.IDs)))
-	now := time.Now().UTC()
+	if err := s.clock.LearnFrom(ctx, s.cfg.DynamoDB.GetItem, s.cfg.Table, s.jobKey(n.Tenant, "clock")); err != nil {
+		return Job{}, fmt.Errorf("jobs: ask for the time: %w", err)
+	}
+	now := s.now()
 	id := now.Format("20060102T150405.000") + "-" + rand.Text()[:10]
 
 	// Before the job exists. If it does not come to exist, they expire.
@@ -119,7 +131,7 @@ func (s *Store) Create(ctx context.Context, n New) (Job, error) {
 		return Job{}, fmt.Errorf("jobs: store the ids of a job: %w", err)
 	}
 
-	doc := document{n.Kind, n.Filter, len(n.IDs), n.DryRun, n.Again, n.Rate, n.By, n.Reason, now}
+	doc := document{n.Kind, n.Filter, len(n.IDs), n.DryRun, n.Again, n.Migration, n.Rate, n.By, n.Reason, now}
 	item := s.jobKey(n.Tenant, id)
 	item[docName], item[progressName] = dynamo.S(text(doc)), dynamo.S(text(progress{}))
 	item[stateName], item[epochName] = dynamo.S(string(Waiting)), dynamo.N(0)
@@ -232,7 +244,7 @@ func (s *Store) each(ctx context.Context, partition, after string, found func(dy
 		}
 
 		for _, item := range page.Items {
-			if dynamo.HasExpired(item, ExpiryAttribute, time.Now()) {
+			if dynamo.HasExpired(item, ExpiryAttribute, s.now()) {
 				continue
 			}
 
@@ -254,7 +266,7 @@ func (s *Store) Get(ctx context.Context, tenant, id string) (Job, error) {
 	switch {
 	case err != nil:
 		return Job{}, fmt.Errorf("jobs: read job %s: %w", id, err)
-	case len(out.Item) == 0 || dynamo.HasExpired(out.Item, ExpiryAttribute, time.Now()):
+	case len(out.Item) == 0 || dynamo.HasExpired(out.Item, ExpiryAttribute, s.now()):
 		return Job{}, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
 
@@ -290,7 +302,7 @@ func (s *Store) List(ctx context.Context, tenant, after string, limit int) (foun
 			return nil, "", err
 		}
 
-		if !dynamo.HasExpired(item, ExpiryAttribute, time.Now()) {
+		if !dynamo.HasExpired(item, ExpiryAttribute, s.now()) {
 			found = append(found, j)
 		}
 	}
@@ -339,7 +351,7 @@ func (s *Store) want(ctx context.Context, tenant, id string, wanted State) (Job,
 			return j, fmt.Errorf("%w: job %s is %s", ErrState, id, j.State)
 		}
 
-		if j.owned(time.Now()) {
+		if j.owned(s.now()) {
 			update := s.ifEpoch(j).SetValue(wantedName, dynamo.S(string(wanted)))
 			if j, err = s.apply(ctx, update); !errors.Is(err, errLost) {
 				return j, err
@@ -416,7 +428,7 @@ func (s *Store) settle(ctx context.Context, j Job, to State, update *dynamo.Upda
 		return s.apply(ctx, update)
 	}
 
-	now := time.Now().UTC()
+	now := s.now()
 	update.SetValue(endedName, dynamo.Millis(now))
 
 	err := s.write(ctx, types.TransactWriteItem{Update: update.Part()}, types.TransactWriteItem{Delete: &types.Delete{

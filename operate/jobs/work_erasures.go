@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"ratchet/operate/erasure"
 	"ratchet/transitions"
@@ -34,7 +35,7 @@ func (w Erasures) check(ctx context.Context, order *transitions.Order, found fun
 		return err
 	}
 
-	s := Subject{ID: string(order.ID)}
+	s := Subject{ID: string(order.ID), Mark: string(order.Incarnation)}
 	if code != codeDone {
 		s.Code = code
 	}
@@ -65,8 +66,26 @@ func (w Erasures) Look(ctx context.Context, j Job, id string) (s Subject, err er
 }
 
 // Act implements [Work].
-func (w Erasures) Act(ctx context.Context, _ Job, s Subject) (code string, err error) {
-	_, err = w.Eraser.Erase(ctx, transitions.OrderID(s.ID))
+func (w Erasures) Act(ctx context.Context, j Job, s Subject) (code string, err error) {
+	_, err = w.Eraser.EraseIf(ctx, transitions.OrderID(s.ID), func(order *transitions.Order) error {
+		seen := order.ID.Life(transitions.Incarnation(s.Mark))
+
+		switch {
+		// The order that was selected is gone, and another one has its id. One that was renewed is still the same.
+		case s.Mark != "" && !slices.Contains(order.LifeIDs(), seen):
+			return transitions.ErrUnknownOrder
+		case j.Filter.EndedBefore.IsZero() || !order.ErasedAt.IsZero():
+			return nil
+		}
+
+		// It may have moved and ended again since.
+		ended, err := erasure.EndedBefore(order, j.Filter.EndedBefore)
+		if err == nil && !ended {
+			err = transitions.ErrNotEnded
+		}
+
+		return err
+	})
 
 	return codeOfErasure(err)
 }

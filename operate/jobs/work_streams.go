@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/internal/dynamo"
 	"ratchet/streams/replay"
 	"ratchet/transitions"
 )
@@ -25,8 +27,9 @@ const codeNothing = "nothing_to_deliver"
 func (w Stream) Select(ctx context.Context, j Job, found func(Subject) error) error {
 	return w.Orders.Scan(ctx, transitions.Sweep{Segments: 1}, dynamodb.ScanInput{}, func(_ context.Context, order *transitions.Order, err error) error {
 		switch {
-		// The newest change of the order is too old, and so are the others.
-		case err == nil && order.UpdatedAt.Before(j.Filter.Since):
+		// The newest change of the order is too old, and so are the others. A time that is missing, or another program's,
+		// says nothing.
+		case err == nil && !order.UpdatedAt.IsZero() && order.UpdatedAt.Before(j.Filter.Since):
 			return nil
 		case err != nil:
 			return found(Subject{ID: string(order.ID), Code: codeUnreadable})
@@ -38,18 +41,25 @@ func (w Stream) Select(ctx context.Context, j Job, found func(Subject) error) er
 
 // Look implements [Work].
 func (w Stream) Look(ctx context.Context, _ Job, id string) (Subject, error) {
-	_, exists, err := w.Orders.Get(ctx, transitions.OrderID(id))
+	_, code, err := readOrder(ctx, w.Orders, id)
+
+	return Subject{ID: id, Code: code}, err
+}
+
+// readOrder reads an order. Without one, the code says why.
+func readOrder(ctx context.Context, orders *transitions.Orders, id string) (order *transitions.Order, code string, err error) {
+	order, exists, err := orders.Get(ctx, transitions.OrderID(id))
 
 	switch {
 	case errors.Is(err, transitions.ErrUnreadable):
-		return Subject{ID: id, Code: codeUnreadable}, nil
+		return nil, codeUnreadable, nil
 	case err != nil:
-		return Subject{}, err
+		return nil, "", err
 	case !exists:
-		return Subject{ID: id, Code: codeGone}, nil
+		return nil, codeGone, nil
 	}
 
-	return Subject{ID: id}, nil
+	return order, "", nil
 }
 
 // Act implements [Work]. A repeat puts the same rows into the queues again, or finds that a mark has them.
@@ -59,11 +69,17 @@ func (w Stream) Act(ctx context.Context, j Job, s Subject) (code string, err err
 		return "", err
 	}
 
+	var failed error
+	r.Failed = func(_ map[string]types.AttributeValue, err error) { failed = err }
+
 	count, err := r.Run(ctx)
 
 	switch {
 	case err != nil:
 		return "", err
+	// Only what the order has says that it cannot be read.
+	case failed != nil && !errors.Is(failed, transitions.ErrUnreadable) && (dynamo.Retryable(failed) || transitions.Retryable(failed)):
+		return "", failed
 	case count.Items == 0:
 		return codeGone, nil
 	case count.Failed > 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -43,10 +44,7 @@ func (r *Repair) forgotten(ctx context.Context, id transitions.OrderID, life tra
 	}
 
 	// An older life of the id that the order does not go on is another order's.
-	lived := order.Incarnation == life || order.LifeAt(0) == life
-	for t := transitions.TransitionID(0); t <= order.TransitionID && !lived; t++ {
-		lived = order.LifeAt(t) == life
-	}
+	lived := slices.Contains(order.LifeIDs(), id.Life(life))
 
 	return lived && (made > order.TransitionID || order.LifeAt(made) != life), nil
 }

@@ -8,7 +8,7 @@
 //
 // [Telemetry.StartTracing] returns a [Tracing], nil if traces are off. Its functions wrap handlers,
 // events, carriers and so on, to make spans of their calls. [Spans] lists every kind of span;
-// docs/operate/tracing.md is checked against it.
+// docs/reference/spans.md is checked against it.
 //
 // [Telemetry.StartLogs] returns a [Logs], nil if the log is not exported. Its Logger returns a log
 // that also exports its lines. [Telemetry.ExportMetrics] begins the export of the figures. An
@@ -19,7 +19,7 @@
 //
 // Instruments are OpenTelemetry's, and an exporter translates their names to the names that
 // Prometheus asks for: ratchet_..._total for counters, ratchet_..._seconds for durations. [Metrics]
-// lists every metric with its labels and its meaning; docs/operate/monitoring.md is checked against it.
+// lists every metric with its labels and its meaning; docs/reference/metrics.md is checked against it.
 //
 // # Cardinality
 //

@@ -89,7 +89,7 @@ func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 
 	result, err := h.cfg.Orders.Apply(ctx, r)
 	switch {
-	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, transitions.ErrEvidenceGone):
+	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, transitions.ErrEvidenceGone), errors.Is(err, transitions.ErrOrderFull):
 		return queues.Reject(err)
 	case transitions.Retryable(err):
 		return queues.NotYet(pauseAfterOutage(m), err)

@@ -2,13 +2,18 @@ package requests_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -27,6 +32,7 @@ type orderQueue struct {
 	*transitions.Orders
 	t         *testing.T
 	api       *sqs.Client
+	tables    *dynamodb.Client
 	engine    *embedded.Engine
 	url, dead string
 	// database is the client through which the orders reach DynamoDB.
@@ -39,7 +45,7 @@ func newOrderQueue(t *testing.T, dir, suffix string) *orderQueue {
 	e := embeddedtest.Open(t, func(c *embedded.Config) { c.Dir = dir })
 	kit := shop.Over(t, e.AWSConfig())
 	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests)
-	s := &orderQueue{Orders: orders, t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig()), database: kit.Wire}
+	s := &orderQueue{Orders: orders, t: t, engine: e, tables: kit.DB, api: sqs.NewFromConfig(e.AWSConfig()), database: kit.Wire}
 
 	attributes := map[string]string{}
 	if suffix != "" {
@@ -213,6 +219,115 @@ func TestVerdictDecidesTheDisposition(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Own attributes that no order can have are rejected at once; a condition that does not hold is waited for.
+func TestAMessageCarriesOwnAttributes(t *testing.T) {
+	const filled = 7
+	many := func(n int) string {
+		return fmt.Sprintf(`{"orderId":"o-1","event":"%s","transitionId":%d,"own":{"set":{"a%d":{"S":%q}}}}`, []string{"hold", "release"}[n%2], n+2, n, strings.Repeat("x", 60000))
+	}
+	var full []string
+	for n := range filled {
+		full = append(full, many(n))
+	}
+
+	const from = `{"orderId":"o-1","event":"pay","requestId":"r-1","own":`
+	for _, c := range []struct {
+		name     string
+		messages []string
+		later    func(s *orderQueue) // a minute in
+		own      string
+		reason   string // of the dead letter, empty for none
+	}{
+		{"written with the transition", []string{from + `{"set":{"shelf":{"S":"B7"}},"remove":["size"],"if":{"equals":{"size":{"N":"3"}}}}}`}, nil, `{"shelf":{"S":"B7"}}`, ""},
+		{"a field of Ratchet's", []string{from + `{"set":{"total":{"S":"secret"}}}}`}, nil, `{"size":{"N":"3"}}`,
+			`apply pay to order o-1: invalid request: own/set/total: attribute "total": is one of Ratchet's fields: total`},
+		{"the key", []string{from + `{"remove":["orderId"]}}`}, nil, `{"size":{"N":"3"}}`,
+			`apply pay to order o-1: invalid request: own/remove/0: attribute "orderId": is the key of the table`},
+		{"a key of an index", []string{from + `{"set":{"shelf":{"N":"1"}}}}`}, nil, `{"size":{"N":"3"}}`,
+			`apply pay to order o-1: invalid request: own/set/shelf: must be of type S, not N: it is a key of the index "by-shelf"`},
+		{"no room", full, nil, "", "apply transition 8 (hold) to order o-1: the order is full: item bytes: at most 409600"},
+		{"a condition that never holds", []string{from + `{"set":{"a":{"N":"1"}},"if":{"equals":{"size":{"N":"4"}}}}}`}, nil, `{"size":{"N":"3"}}`,
+			`given up after 5 attempts: apply pay to order o-1: WrongState: the order is PENDING, the event needs [PENDING] and own attribute "size" has another value than the request needs`},
+		{"a condition that comes to hold", []string{from + `{"set":{"a":{"N":"1"}},"if":{"exists":["checked"]}}}`},
+			func(s *orderQueue) { s.setOwn("checked") }, `{"a":{"N":"1"},"checked":{"NULL":true},"size":{"N":"3"}}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onQueue(t, "", func(t *testing.T, s *orderQueue) {
+				s.indexShelf()
+				order := shop.Mugs("o-1", 1)
+				order.Own = transitions.Attributes{"size": &dynamodbtypes.AttributeValueMemberN{Value: "3"}}
+				shop.Place(t, s.Orders, order)
+
+				cfg := s.config(requests.Config{Orders: s})
+				cfg.Slots = 1 // one after the other, as sent
+				cfg.Backoff = queues.Backoff{Base: 20 * time.Second}
+				s.run(cfg)
+				s.send(c.messages...)
+				time.Sleep(5 * time.Second)
+
+				if c.later != nil {
+					c.later(s)
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+
+				queued, reasons := s.left()
+				if queued != "0+0" || len(reasons) > 1 || !strings.HasPrefix(strings.Join(reasons, ""), c.reason) || c.reason == "" && len(reasons) > 0 {
+					t.Errorf("%s messages are left; dead letters: %q, want %q", queued, reasons, c.reason)
+				}
+
+				if got := s.own("o-1"); c.own != "" && got != c.own {
+					t.Errorf("own attributes %s, want %s", got, c.own)
+				}
+			})
+		})
+	}
+}
+
+// indexShelf makes the own attribute "shelf" the key of an index.
+func (s *orderQueue) indexShelf() {
+	s.t.Helper()
+
+	if _, err := s.tables.UpdateTable(s.t.Context(), &dynamodb.UpdateTableInput{
+		TableName:            aws.String(shop.OrdersTable),
+		AttributeDefinitions: []dynamodbtypes.AttributeDefinition{{AttributeName: aws.String("shelf"), AttributeType: dynamodbtypes.ScalarAttributeTypeS}},
+		GlobalSecondaryIndexUpdates: []dynamodbtypes.GlobalSecondaryIndexUpdate{{Create: &dynamodbtypes.CreateGlobalSecondaryIndexAction{
+			IndexName:  aws.String("by-shelf"),
+			KeySchema:  []dynamodbtypes.KeySchemaElement{{AttributeName: aws.String("shelf"), KeyType: dynamodbtypes.KeyTypeHash}},
+			Projection: &dynamodbtypes.Projection{ProjectionType: dynamodbtypes.ProjectionTypeKeysOnly},
+		}}},
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// setOwn sets an own attribute of the order o-1 by an edit.
+func (s *orderQueue) setOwn(name string) {
+	s.t.Helper()
+
+	change := transitions.OwnChange{Set: transitions.Attributes{name: &dynamodbtypes.AttributeValueMemberNULL{Value: true}}}
+	if r, err := s.SetOwn(s.t.Context(), transitions.Edit{OrderID: "o-1", EventID: "e-1"}, change); err != nil || r.Verdict != transitions.Applied {
+		s.t.Fatal(r.Verdict, err)
+	}
+}
+
+// own returns the order's own attributes in DynamoDB's JSON.
+func (s *orderQueue) own(id transitions.OrderID) string {
+	s.t.Helper()
+
+	order, _, err := s.Get(s.t.Context(), id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	text, err := json.Marshal(order.Own)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	return string(text)
 }
 
 func (s *orderQueue) apply(body string) {

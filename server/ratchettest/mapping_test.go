@@ -12,6 +12,7 @@ import (
 	"ratchet/server"
 	"ratchet/server/ratchettest"
 	"ratchet/tests/shop"
+	"ratchet/transitions/lists"
 	"ratchet/workflow"
 )
 
@@ -30,6 +31,7 @@ func TestAnOrderIsDeliveredInEveryMapping(t *testing.T) {
 	odd := shop.OddMapping()
 
 	for name, table := range map[string]server.OrdersTable{
+		"own table":    {},
 		"single table": {Key: "pk=ORDER#{id}", Sort: "sk=ORDER"},
 		"prefixed":     {Key: "id={id}", Prefix: "ratchet_"},
 		"odd names":    settings(server.OrdersTable{Key: odd.PartitionKey + "=" + odd.Key, Sort: odd.SortKey + "=" + odd.Sort}, odd.Attributes),
@@ -54,6 +56,15 @@ func TestAnOrderIsDeliveredInEveryMapping(t *testing.T) {
 			env.WantOrder(id, workflow.Delivered, 4)
 			env.WantJournal(id, workflow.Pending, workflow.PaymentReceived, workflow.Shipped, workflow.Delivered)
 			env.WantEffects(id, "2/shipping", "2/notify", "3/notify", "4/notify")
+
+			env.Wait("the list of delivered orders to have it", func() (bool, string, error) {
+				page, err := env.Backend.Lists.Page(t.Context(), lists.Query{State: workflow.Delivered, Limit: 10})
+				if err != nil || len(page.Orders) == 0 {
+					return false, "empty", err
+				}
+
+				return len(page.Orders) == 1 && page.Orders[0].ID == id, string(page.Orders[0].ID), nil
+			})
 
 			found, err := inspect.List(t.Context(), env.Backend.Orders, inspect.Page{State: workflow.Delivered, Limit: 10})
 			if err != nil || len(found.Orders) != 1 || found.Orders[0].ID != id {

@@ -70,8 +70,13 @@ func (r *Reactions) answerParked(ctx context.Context, c change) error {
 }
 
 // anotherWaitFollows reports whether an execution waits again after the order has come to its
-// state.
+// state. In a settled state it ends, although the order may go on from there to a state for which others wait: the row
+// would then show the answered task for good.
 func (r *Reactions) anotherWaitFollows(order *transitions.Order) bool {
+	if r.cfg.Orders.Definition().Settled(order.State) {
+		return false
+	}
+
 	return slices.Contains(r.cfg.Awaited, order.State) && slices.ContainsFunc(r.cfg.Awaited, func(next workflow.State) bool {
 		return next != order.State && r.canReach(order, next)
 	})

@@ -274,6 +274,29 @@ func TestAWaitThatAnotherFollowsIsAnsweredWithoutAWrite(t *testing.T) {
 	}
 }
 
+// An execution ends in a settled state. That others wait for a state to which the order may still go does not keep the
+// answered task in the list of those that wait.
+func TestNoTaskIsListedAfterTheLastWait(t *testing.T) {
+	s := newOrderSystem(t)
+	orders, handlers := s.at(t, 1, func(c *reactions.Config) {
+		c.Awaited = []workflow.State{workflow.Shipped, workflow.Delivered, workflow.Refunded}
+	})
+	placeAndPay(t, orders)
+	handle(t, handlers[reactions.ParkedHandler], s.move(t, orders, workflow.Ship))
+
+	execution := s.wait(t, workflow.Delivered, 3)
+	s.untilParked(t)
+	handle(t, handlers[reactions.ParkedHandler], s.move(t, orders, workflow.Deliver))
+
+	if got, want := s.ended(t, execution), `SUCCEEDED {"orderId":"o-1","incarnation":"06h1hnv0clhti","state":"DELIVERED","transitionId":4}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+
+	if tasks, err := s.parked.List(t.Context(), "", 10); err != nil || len(tasks) > 0 {
+		t.Errorf("%+v still wait, %v", tasks, err)
+	}
+}
+
 // TestOnlyAChangeThatCanEndAWaitCostsAWrite goes the way of an order that is held.
 func TestOnlyAChangeThatCanEndAWaitCostsAWrite(t *testing.T) {
 	s := newOrderSystem(t)

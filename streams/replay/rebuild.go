@@ -38,7 +38,8 @@ type Version struct {
 }
 
 // Expander turns an item into the versions that it can still prove, oldest first. lost says
-// that the item had older versions that it cannot prove. An error leaves the item out.
+// that the item had older versions that it cannot prove. An error leaves the item out, unless it is one that
+// passes, like throttling: then the Rebuild ends early.
 type Expander func(ctx context.Context, item map[string]ddbtypes.AttributeValue) (versions []Version, lost bool, err error)
 
 // Rebuild gives handlers the changes that the table's items still prove: after a gap, or for a new
@@ -244,6 +245,11 @@ func (r Rebuild) addItems(ctx context.Context, arn string, keyNames []string, it
 		count.Items++
 
 		versions, lost, err := r.Expand(ctx, item)
+		// A service that throttles says nothing about the item. The next run begins with the page again.
+		if err != nil && (ctx.Err() != nil || dynamo.Retryable(err)) {
+			return fmt.Errorf("streams: read the versions of an item: %w", err)
+		}
+
 		if err != nil {
 			count.Failed++
 			if r.Failed != nil {

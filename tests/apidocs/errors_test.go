@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ const errorsIntro = `# Error codes
 
 Every error of the HTTP API has a ` + "`code`" + ` that programs compare and that is never renamed. Its ` + "`type`" + `
 is a link to this list on the server that has answered: ` + "`GET /errors`" + `, without a credential. The
-command line prints the same hint, with the code, below an error that has one, on standard error. [api.md](../guides/api.md#errors)
+command line prints the same hint, with the code, below an error that has one, on standard error. [errors.md](../guides/api/errors.md)
 describes the other members, [cli.md](cli.md) the exit statuses. This page is written from the code
 (` + "`make errors`" + `).
 
@@ -117,6 +118,56 @@ func TestEveryProblemHasItsHint(t *testing.T) {
 		what := strings.TrimSuffix(c.Code, "_not_found")
 		if !strings.Contains(all, `"`+c.Code+`"`) && !strings.Contains(all, `notFound("`+what+`")`) {
 			t.Errorf("no source has the code %s", c.Code)
+		}
+	}
+}
+
+var (
+	problemCode = regexp.MustCompile(`(?:newProblem\([^,\n]+, |http\.Status\w+, |http\.Status\w+: +)"([a-z_]+)"`)
+	missing     = regexp.MustCompile(`notFound\("([a-z_]+)"\)`)
+)
+
+// TestTheListHasEveryCode reads the error codes from the source of package api, also those whose status is a variable.
+func TestTheListHasEveryCode(t *testing.T) {
+	text, err := os.ReadFile(errorsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	files, err := filepath.Glob("../../api/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var codes []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, m := range problemCode.FindAllStringSubmatch(string(source), -1) {
+			codes = append(codes, m[1])
+		}
+
+		for _, m := range missing.FindAllStringSubmatch(string(source), -1) {
+			codes = append(codes, m[1]+"_not_found")
+		}
+	}
+	slices.Sort(codes)
+
+	codes = slices.Compact(codes)
+	if len(codes) < 50 {
+		t.Fatalf("only %d codes found", len(codes))
+	}
+
+	for _, code := range codes {
+		if code != "true" && !strings.Contains(string(text), "`"+code+"`") {
+			t.Errorf("docs/reference/errors.md does not name %s", code)
 		}
 	}
 }

@@ -109,6 +109,9 @@ def before_call(context, case, kwargs):
             keep = {"endedBefore": "2026-01-01T00:00:00Z"}
         elif body.get("kind") == "streams-replay":
             keep = {"since": "2026-01-01T00:00:00Z"}
+        body.pop("migration", None)
+        if body.get("kind") == "orders-migrate":
+            body["migration"] = {}
         if body.get("kind") != "streams-replay":
             body.pop("again", None)
         body["filter"] = keep

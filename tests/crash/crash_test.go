@@ -4,14 +4,9 @@ package crash
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/server"
@@ -110,32 +105,8 @@ func checkOrders(ctx context.Context, t *testing.T, plan scenario.Plan, b *serve
 // untilPlaced waits until the table holds that many orders.
 func untilPlaced(ctx context.Context, t *testing.T, b *server.Backend, want int) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 
-	for {
-		placed := 0
-		pages := dynamodb.NewScanPaginator(b.DynamoDB, &dynamodb.ScanInput{
-			TableName:      &b.Tables.Orders,
-			Select:         types.SelectCount,
-			ConsistentRead: aws.Bool(true),
-		})
-		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			placed += int(page.Count)
-		}
-
-		if placed >= want {
-			return
-		}
-
-		select {
-		case <-ctx.Done():
-			t.Fatal(fmt.Errorf("%d orders placed, waiting for %d: %w", placed, want, ctx.Err()))
-		case <-tick.C:
-		}
+	for began := time.Now(); count(ctx, t, b, b.Tables.Orders) < want; began = time.Now() {
+		awaits(ctx, t, began)
 	}
 }

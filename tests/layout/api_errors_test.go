@@ -27,6 +27,7 @@ var answeredElsewhere = map[string]string{
 	"txn.ErrMarker":                   "the packages that set a marker answer it",
 	"txn.ErrCondition":                "the packages that set a condition answer it",
 	"txn.ErrTokenUsed":                "a bug of ours",
+	"transitions.ErrUnmapped":         "of Migrate, which has no route; a job has it as a code",
 	"transitions.ErrNothingToRestore": "of Restore, which has no route",
 	"transitions.ErrNotSent":          "of ApplyMany, which no route calls",
 	"notify.ErrGone":                  "the answer of an endpoint, kept in its delivery",

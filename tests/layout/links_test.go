@@ -45,20 +45,42 @@ func TestDeadLinksAreFound(t *testing.T) {
 	}
 }
 
-// TestEveryPageIsListed: docs/README.md leads to each page.
+// TestEveryPageIsListed: docs/README.md leads to each page, and a guide to the pages in the folder of its name.
 func TestEveryPageIsListed(t *testing.T) {
 	t.Parallel()
 
-	listed := map[string]bool{}
-	for _, m := range link.FindAllStringSubmatch(read(t, "docs/README.md"), -1) {
-		listed[filepath.Join("docs", m[1])] = true
-	}
+	listed := map[string]map[string]bool{}
 
 	for _, name := range files(t, ".md") {
-		if forUsers(name) && !strings.HasPrefix(name, filepath.Join("docs", "operate", "runbooks")) && !listed[name] {
-			t.Errorf("docs/README.md does not list %s", name)
+		if !forUsers(name) || strings.HasPrefix(name, filepath.Join("docs", "operate", "runbooks")) {
+			continue
+		}
+
+		list := filepath.Join("docs", "README.md")
+		if folder := filepath.Dir(name); filepath.Dir(folder) == filepath.Join("docs", "guides") {
+			list = folder + ".md"
+		}
+
+		if listed[list] == nil {
+			listed[list] = linked(t, list)
+		}
+
+		if !listed[list][name] {
+			t.Errorf("%s does not list %s", list, name)
 		}
 	}
+}
+
+// linked are the files that the document links to.
+func linked(t *testing.T, name string) map[string]bool {
+	t.Helper()
+
+	found := map[string]bool{}
+	for _, m := range link.FindAllStringSubmatch(read(t, name), -1) {
+		found[filepath.Join(filepath.Dir(name), m[1])] = true
+	}
+
+	return found
 }
 
 // deadLinks returns the links of a document that lead nowhere. known caches the anchors of files.

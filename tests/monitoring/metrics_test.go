@@ -13,7 +13,7 @@ import (
 	"ratchet/tests/page"
 )
 
-var update = flag.Bool("update", false, "write the table of metrics into docs/operate/monitoring.md")
+var update = flag.Bool("update", false, "write the table of metrics into docs/reference/metrics.md")
 
 func TestMetricsOfARunningSystem(t *testing.T) {
 	s := start(t)
@@ -150,5 +150,5 @@ func TestThePageListsEveryMetric(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), m.Meaning)
 	}
 
-	page.HasTable(t, "../../docs/operate/monitoring.md", "metrics", table.String(), *update, "go test ./tests/monitoring -run ThePage -update")
+	page.HasTable(t, "../../docs/reference/metrics.md", "metrics", table.String(), *update, "go test ./tests/monitoring -run ThePage -update")
 }

@@ -2,7 +2,7 @@
 # Installs the SDKs that the tests use below the folder $1, once.
 set -euo pipefail
 home=$1
-done="$home/installed-2"
+done="$home/installed-3"
 test -f "$done" && exit 0
 rm -rf "$home" && mkdir -p "$home/js"
 
@@ -10,8 +10,8 @@ python3 -m venv "$home/python" && "$home/python/bin/pip" install --quiet --no-co
   standardwebhooks==1.1.0 openapi-python-client==0.29.1 ||
   { echo "sdks: boto3, the AWS CLI, standardwebhooks and openapi-python-client cannot be installed from PyPI, so nothing was tried with them" >&2; exit 1; }
 npm install --silent --no-fund --no-audit --prefix "$home/js" @aws-sdk/client-dynamodb@3.1164.0 \
-  standardwebhooks@1.1.1 openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5.9.3 ||
-  { echo "sdks: the AWS SDK for JavaScript, standardwebhooks and openapi-typescript cannot be installed from npm, so nothing was tried with them" >&2; exit 1; }
+  standardwebhooks@1.1.1 openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5.9.3 oidc-provider@9.13.3 ||
+  { echo "sdks: the AWS SDK for JavaScript, standardwebhooks, openapi-typescript and oidc-provider cannot be installed from npm, so nothing was tried with them" >&2; exit 1; }
 mvn -q -B -f "$(dirname "$0")/../../examples/webhooks/java/pom.xml" dependency:copy-dependencies -DoutputDirectory="$home/java" >&2 ||
   { echo "sdks: standardwebhooks cannot be installed from Maven Central, so the receiver in Java was NOT tried" >&2; exit 1; }
 touch "$done"

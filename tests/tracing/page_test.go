@@ -10,7 +10,7 @@ import (
 	"ratchet/tests/page"
 )
 
-var update = flag.Bool("update", false, "write the table of spans into docs/operate/tracing.md")
+var update = flag.Bool("update", false, "write the table of spans into docs/reference/spans.md")
 
 // TestThePageListsEverySpan: -update writes the table.
 func TestThePageListsEverySpan(t *testing.T) {
@@ -21,5 +21,5 @@ func TestThePageListsEverySpan(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", s.Name, s.Kind, strings.Join(s.Attributes, ", "), s.Meaning)
 	}
 
-	page.HasTable(t, "../../docs/operate/tracing.md", "spans", table.String(), *update, "go test ./tests/tracing -run ThePage -update")
+	page.HasTable(t, "../../docs/reference/spans.md", "spans", table.String(), *update, "go test ./tests/tracing -run ThePage -update")
 }

@@ -111,7 +111,7 @@ func (d *deployment) open() {
 		"--ordered", "--rate", "500", "--concurrency", "16", "--secret-env", "HOOK_SECRET")
 
 	var key struct{ Token string }
-	if out := d.command(d.old, "keys", "create", "--name", "upgrade", "--scope", "admin", "--json"); json.Unmarshal([]byte(out), &key) != nil || key.Token == "" {
+	if out := d.command(d.old, "keys", "create", "--name", "upgrade", "--scope", "admin", "--personal", "--json"); json.Unmarshal([]byte(out), &key) != nil || key.Token == "" {
 		d.t.Fatalf("the key is %s", out)
 	}
 	d.load.key = key.Token

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/time/rate"
 
 	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
@@ -43,6 +44,9 @@ type Config struct {
 	// Now is the clock of this machine, which may be wrong: times are compared with the time that the answers of
 	// DynamoDB state. Default time.Now.
 	Now func() time.Time
+	// PerSecond bounds how many due requests this process handles per second, so that other work has room beside
+	// a rush. Default no bound.
+	PerSecond float64
 }
 
 const (
@@ -76,6 +80,7 @@ type Schedule struct {
 	cfg    Config
 	clock  *dynamo.Clock
 	rows   *due.Table
+	pace   *rate.Limiter
 	writer *txn.Writer
 }
 
@@ -92,6 +97,7 @@ func New(cfg Config) (*Schedule, error) {
 	require(cfg.Table != "", "Table: must be set")
 	require(cfg.DueTable != "", "DueTable: must be set")
 	require(cfg.Orders != nil, "Orders: must be set")
+	require(cfg.PerSecond >= 0, "PerSecond: must not be negative")
 
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
@@ -109,7 +115,7 @@ func New(cfg Config) (*Schedule, error) {
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Clock: clock, Attempts: cmp.Or(cfg.Attempts, defaultAttempts)})
 
 	return &Schedule{
-		cfg: cfg, clock: clock, writer: writer,
+		cfg: cfg, clock: clock, writer: writer, pace: due.PerSecond(cfg.PerSecond),
 		rows: &due.Table{Name: cfg.DueTable, DynamoDB: cfg.DynamoDB, Clock: clock, First: firstRetry, Most: lastRetry},
 	}, err
 }

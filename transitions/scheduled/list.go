@@ -148,6 +148,13 @@ func (s *Schedule) forget(ctx context.Context, order transitions.OrderID) (delet
 		ExpressionAttributeValues: dynamo.Item{":order": dynamo.S(string(order))},
 	}
 
+	// What counts the requests comes last: the end of one that is still there would make it again.
+	var counts []dynamo.Item
+	remove := func(key dynamo.Item) error {
+		_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.cfg.Table, Key: key}, s.clock.Listen)
+		return err
+	}
+
 	for {
 		out, err := s.cfg.DynamoDB.Query(ctx, in, s.clock.Listen)
 		if err != nil {
@@ -156,13 +163,15 @@ func (s *Schedule) forget(ctx context.Context, order transitions.OrderID) (delet
 
 		for _, item := range out.Items {
 			key := dynamo.Item{attrOrder: item[attrOrder], attrEntry: item[attrEntry]}
-			if _, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.cfg.Table, Key: key}, s.clock.Listen); err != nil {
-				return deleted, err
-			}
 
 			id, isRequest := strings.CutPrefix(dynamo.Text(item, attrEntry), requestPrefix)
 			if !isRequest {
+				counts = append(counts, key)
 				continue
+			}
+
+			if err := remove(key); err != nil {
+				return deleted, err
 			}
 			deleted++
 
@@ -173,9 +182,17 @@ func (s *Schedule) forget(ctx context.Context, order transitions.OrderID) (delet
 		}
 
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return deleted, nil
+			break
 		}
 	}
+
+	for _, key := range counts {
+		if err := remove(key); err != nil {
+			return deleted, err
+		}
+	}
+
+	return deleted, nil
 }
 
 // Rebuild writes the due row of every request that waits, and returns how many there are. It reads the whole table, and may

@@ -100,7 +100,7 @@ func (s *Schedule) placeOn(ctx context.Context, order *transitions.Order, r tran
 	}
 
 	asked := Request{
-		OrderID: r.OrderID, ID: idOf(r), Event: r.Event, From: r.From, Cause: r.Cause, Life: r.Incarnation, At: at, Status: Pending,
+		OrderID: r.OrderID, ID: idOf(r, order), Event: r.Event, From: r.From, Cause: r.Cause, Life: r.Incarnation, At: at, Status: Pending,
 		request: r, content: content, call: call, firstAt: at, revision: 1,
 	}
 
@@ -126,7 +126,10 @@ func (s *Schedule) placeOn(ctx context.Context, order *transitions.Order, r tran
 
 	var t txn.Transaction
 	t.Marker("request", types.TransactWriteItem{Put: &types.Put{
-		TableName: &s.cfg.Table, Item: item, ConditionExpression: aws.String("attribute_not_exists(" + attrOrder + ")"),
+		TableName: &s.cfg.Table, Item: item,
+		// DynamoDB deletes what has expired up to two days late.
+		ConditionExpression:       aws.String("attribute_not_exists(" + attrOrder + ") OR " + ExpiryAttribute + " <= :now"),
+		ExpressionAttributeValues: dynamo.Item{":now": dynamo.Seconds(s.clock.Now())},
 	}})
 	s.cfg.Orders.Living(order)(&t)
 	t.Add("count", types.TransactWriteItem{Update: s.counted(asked)}, txn.FailWith(ErrFull))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -95,11 +96,20 @@ const (
 	countPrefix   = "count#"
 )
 
-// idOf returns the id of a request.
-func idOf(r transitions.Request) ID {
-	sum := ids.Digest(string(r.OrderID), string(r.Incarnation), string(r.RequestID))
+// idOf returns the id of a request. An order that was renewed goes on, so the first of its lives is the one that counts.
+func idOf(r transitions.Request, order *transitions.Order) ID {
+	life := r.Incarnation
+	if goesOn(order, life) {
+		life = order.LifeAt(0)
+	}
+	sum := ids.Digest(string(r.OrderID), string(life), string(r.RequestID))
 
 	return ID(hex.EncodeToString(sum[:16]))
+}
+
+// goesOn reports whether the order is in the life, or goes on from it.
+func goesOn(order *transitions.Order, life transitions.Incarnation) bool {
+	return slices.Contains(order.LifeIDs(), order.ID.Life(life))
 }
 
 // contentOf returns the digest of all that makes a repeat the same request. Like transitions, it leaves the cause and the

@@ -1,6 +1,7 @@
 package scheduled_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -36,7 +37,24 @@ type world struct {
 	orders   *transitions.Orders
 	schedule *scheduled.Schedule
 	mu       sync.Mutex
-	ended    []string // that sweeps have ended
+	ended    []string                        // that sweeps have ended
+	between  func(*dynamodb.DeleteItemInput) // is called after each deletion, if it is set
+}
+
+// deleting calls a function after each deletion.
+type deleting struct {
+	*dynamodb.Client
+
+	w *world
+}
+
+func (d deleting) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	out, err := d.Client.DeleteItem(ctx, in, o...)
+	if d.w.between != nil {
+		d.w.between(in)
+	}
+
+	return out, err
 }
 
 func newWorld(t *testing.T) *world {
@@ -78,7 +96,7 @@ func (w *world) machine(ahead time.Duration, change ...func(*transitions.Config)
 	orders := w.Orders(append(change, func(c *transitions.Config) { c.Now, c.DynamoDB = now, db })...)
 
 	schedule, err := scheduled.New(scheduled.Config{
-		DynamoDB: db, Table: table, DueTable: dueTable, Orders: orders, Log: embeddedtest.Quiet(), Now: now,
+		DynamoDB: deleting{db, w}, Table: table, DueTable: dueTable, Orders: orders, Log: embeddedtest.Quiet(), Now: now,
 		Ended: func(r scheduled.Request, _ time.Duration) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -733,4 +751,127 @@ func TestConfigNamesWhatIsMissing(t *testing.T) {
 	if _, err := scheduled.New(scheduled.Config{}); err == nil || len(err.Error()) < 100 {
 		t.Error(err)
 	}
+}
+
+// What has expired is gone, whether DynamoDB has deleted it or not.
+func TestAnExpiredRequestIsNotInTheWayOfAnother(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	first := w.place(request("o-1", workflow.Pay), day)
+
+	if _, err := w.schedule.Withdraw(t.Context(), "o-1", first.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(40 * day)
+
+	again := w.place(request("o-1", workflow.Pay), day)
+	w.sweep(day + time.Minute)
+	w.is(again, scheduled.Applied, transitions.Applied, "PAYMENT_RECEIVED")
+}
+
+// A request may end while the requests of its order are forgotten. The item that counts is not left behind.
+func TestARequestThatEndsWhileItIsForgottenLeavesNothing(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	w.place(request("o-1", workflow.Pay), day)
+	w.place(request("o-1", workflow.Ship), day)
+
+	withdrawn := false
+	w.between = func(in *dynamodb.DeleteItemInput) {
+		if withdrawn {
+			return
+		}
+		withdrawn = true
+
+		for _, event := range []workflow.Event{workflow.Pay, workflow.Ship} {
+			all, _, err := w.schedule.OfOrder(t.Context(), "o-1")
+			if err != nil {
+				t.Error(err)
+			}
+
+			for _, r := range all {
+				if r.Event == event {
+					_, _ = w.schedule.Withdraw(t.Context(), "o-1", r.ID) // one of them may be gone
+				}
+			}
+		}
+	}
+
+	if _, err := w.schedule.Forget(t.Context(), "o-1"); err != nil {
+		t.Fatal(err)
+	}
+
+	if rows, due := w.rows(table), w.rows(dueTable); rows != 0 || due != 0 || !withdrawn {
+		t.Errorf("%d items and %d due rows are left, %t", rows, due, withdrawn)
+	}
+}
+
+// An order whose tables were restored goes on in another life, and so do its requests.
+func TestRequestsGoOnWithARenewedOrder(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	at := w.clock.Now().Add(day)
+	placed, moved := w.place(request("o-1", workflow.Pay), day), w.place(request("o-1", workflow.Ship), 2*day)
+
+	order, _, err := w.orders.Get(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(time.Second)
+
+	if renewed, err := w.orders.Renew(t.Context(), order); err != nil || !renewed {
+		t.Fatal(renewed, err)
+	}
+
+	again, err := w.schedule.Place(t.Context(), request("o-1", workflow.Pay), at)
+	if err != nil || !again.Repeated || again.Request.ID != placed.ID {
+		t.Errorf("a repeat: %+v, %v", again, err)
+	}
+
+	if _, err := w.schedule.Move(t.Context(), "o-1", moved.ID, at.Add(2*day)); err != nil {
+		t.Error(err)
+	}
+	w.sweep(day + time.Minute)
+	w.is(placed, scheduled.Applied, transitions.Applied, "PAYMENT_RECEIVED")
+
+	// Another order under the id is another one.
+	w.remove("o-1")
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	w.apply("o-1", workflow.Pay)
+	w.sweep(3 * day)
+	w.is(moved, scheduled.Refused, transitions.Superseded, "PAYMENT_RECEIVED")
+}
+
+// A request for which the order has no room is not in the way of others.
+func TestARequestWithoutRoomDoesNotStopOthers(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	large := func(name string) transitions.OwnChange {
+		return transitions.OwnChange{Set: transitions.Attributes{name: &types.AttributeValueMemberB{Value: make([]byte, 60<<10)}}}
+	}
+
+	for n := range 6 {
+		name := fmt.Sprint("large-", n)
+		if r, err := w.orders.SetOwn(t.Context(), transitions.Edit{OrderID: "o-1", EventID: transitions.RequestID(name)}, large(name)); err != nil || !r.Verdict.Done() {
+			t.Fatal(r.Verdict, err)
+		}
+	}
+	r := request("o-1", workflow.Pay)
+	r.Own = large("one more")
+	full, next := w.place(r, day), w.place(request("o-1", workflow.Cancel), day+time.Second)
+
+	w.sweep(day + time.Minute)
+
+	if is := w.is(full, scheduled.Refused, 0, "CANCELLED"); is.Reason == "" {
+		t.Errorf("%+v", is)
+	}
+	w.is(next, scheduled.Applied, transitions.Applied, "CANCELLED")
 }

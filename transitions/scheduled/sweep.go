@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
@@ -16,8 +19,10 @@ import (
 
 // Swept is the result of a sweep.
 type Swept struct {
-	// Rows is how many due rows were handled. As many as the limit means that more may be due.
+	// Rows is how many due rows were handled.
 	Rows int
+	// More: other requests may be due, and most of those that this call has found could be handled.
+	More bool
 	// Applied and Refused are how many requests this call has ended.
 	Applied, Refused int
 	// Late is how long the oldest row had been due, 0 if there was none.
@@ -31,24 +36,39 @@ type ended struct{ applied, refused atomic.Int64 }
 // be judged stops no other order's: it is tried again later, and its error is in the returned error, which joins at
 // most 10. Any number of callers may sweep at once: each request is applied once.
 //
-// It costs 0.5 read units for each of 16 shards, and for each due request a read of the requests of its order, one of the
-// order, and about 8 write units.
+// It costs half a read unit while the table has no request. Else it costs 0.5 read units for each of 16 shards, and for each due
+// request a read of the requests of its order, one of the order, and about 8 write units.
 func (s *Schedule) Sweep(ctx context.Context, limit int) (Swept, error) {
+	if none, err := s.isEmpty(ctx); none || err != nil {
+		return Swept{}, err
+	}
+
 	var count ended
 
-	sweep := due.Sweep{Kind: kind, Limit: limit, Margin: margin, Parallel: parallel}
+	sweep := due.Sweep{Kind: kind, Limit: limit, Margin: margin, Parallel: parallel, Pace: s.pace}
 
 	found, err := s.rows.Sweep(ctx, sweep, func(ctx context.Context, row due.Row) (due.Answer, error) { return s.handle(ctx, row, &count) })
 	if err != nil {
 		err = fmt.Errorf("sweep the scheduled requests: %w", err)
 	}
 
-	swept := Swept{Rows: found.Handled, Applied: int(count.applied.Load()), Refused: int(count.refused.Load())}
+	swept := Swept{Rows: found.Handled, More: found.More, Applied: int(count.applied.Load()), Refused: int(count.refused.Load())}
 	if !found.Oldest.IsZero() {
 		swept.Late = s.clock.Since(found.Oldest)
 	}
 
 	return swept, err
+}
+
+// isEmpty reports whether the table has no request, so that nothing can be due. A request of just now may be found only by
+// the next sweep.
+func (s *Schedule) isEmpty(ctx context.Context) (bool, error) {
+	out, err := s.cfg.DynamoDB.Scan(ctx, &dynamodb.ScanInput{TableName: &s.cfg.Table, Limit: aws.Int32(1)}, s.clock.Listen)
+	if err != nil {
+		return false, fmt.Errorf("sweep the scheduled requests: %w", err)
+	}
+
+	return len(out.Items) == 0 && len(out.LastEvaluatedKey) == 0, nil
 }
 
 // handle judges what is due of the order of a row, up to the request of the row, and says when the row is due again.
@@ -115,12 +135,14 @@ var errOvertaken = errors.New("the request has changed meanwhile")
 func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended) (bool, error) {
 	done := s.ended(r, Applied)
 
-	// One transaction moves the order and ends the request, so that no withdrawal comes between the two.
-	result, err := s.cfg.Orders.ApplyWith(ctx, r.request, func(t *txn.Transaction, made transitions.Transition) {
-		done.TransitionID, done.Verdict = made.ID, transitions.Applied
-		t.Add("request", s.ending(r, done), txn.FailWith(errOvertaken))
-		s.uncount(t, r)
-	})
+	result, err := s.apply(ctx, r, &done)
+	// The tables were restored, and the order goes on in another life.
+	if err == nil && result.Verdict == transitions.Superseded {
+		renewed := r
+		if renewed.request.Incarnation, err = s.renewed(ctx, r); err == nil && renewed.request.Incarnation != r.Life {
+			result, err = s.apply(ctx, renewed, &done)
+		}
+	}
 
 	switch {
 	case errors.Is(err, errOvertaken):
@@ -128,7 +150,7 @@ func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended
 	case err != nil && !final(err) && (!last || transitions.Retryable(err)):
 		return false, err
 	case err != nil:
-		done.Status, done.Verdict, done.TransitionID, done.Reason = Refused, 0, 0, err.Error()
+		done.Status, done.Verdict, done.TransitionID, done.Reason = Refused, 0, 0, whyNot(err)
 		s.cfg.Log.WarnContext(ctx, "a scheduled request could not be judged", "order", r.OrderID, "scheduled", string(r.ID), "error", err)
 	case result.Verdict == transitions.Applied:
 		s.noted(done, count)
@@ -155,6 +177,26 @@ func (s *Schedule) judge(ctx context.Context, r Request, last bool, count *ended
 	return err == nil, err
 }
 
+// apply applies the request, and stores in done how it has ended, in one transaction: no withdrawal comes between the
+// two.
+func (s *Schedule) apply(ctx context.Context, r Request, done *Request) (transitions.Result, error) {
+	return s.cfg.Orders.ApplyWith(ctx, r.request, func(t *txn.Transaction, made transitions.Transition) {
+		done.TransitionID, done.Verdict = made.ID, transitions.Applied
+		t.Add("request", s.ending(r, *done), txn.FailWith(errOvertaken))
+		s.uncount(t, r)
+	})
+}
+
+// renewed returns the life in which the request's order goes on, or that of the request.
+func (s *Schedule) renewed(ctx context.Context, r Request) (transitions.Incarnation, error) {
+	order, found, err := s.cfg.Orders.Get(ctx, r.OrderID)
+	if err != nil || !found || !goesOn(order, r.Life) {
+		return r.Life, err
+	}
+
+	return order.Incarnation, nil
+}
+
 // noted counts a request that was ended.
 func (s *Schedule) noted(r Request, count *ended) {
 	if r.Status == Applied {
@@ -165,9 +207,19 @@ func (s *Schedule) noted(r Request, count *ended) {
 	s.cfg.Ended(r, s.clock.Since(r.At))
 }
 
-// final reports whether the same request fails with this error whatever happens to the order.
+// final reports whether the request has failed with this error for good. An order that is full may have room later, but a
+// request is judged at its time: until then, it would be in the way of those that come after it.
 func final(err error) bool {
-	return errors.Is(err, transitions.ErrInvalidRequest) || errors.Is(err, transitions.ErrEvidenceGone)
+	return errors.Is(err, transitions.ErrInvalidRequest) || errors.Is(err, transitions.ErrEvidenceGone) || errors.Is(err, transitions.ErrOrderFull)
+}
+
+// whyNot is the reason of a request that could not be judged.
+func whyNot(err error) string {
+	if limit := (*transitions.LimitError)(nil); errors.As(err, &limit) {
+		return limit.Error()
+	}
+
+	return dynamo.Cut(err.Error(), maxReason)
 }
 
 // maxReason is how much of a reason is stored, in bytes.

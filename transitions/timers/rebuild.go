@@ -113,14 +113,75 @@ func (t *Timers) hasNoOrders(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Begin notes that the rows are complete if there are no orders yet. A worker calls it when it starts.
+// otherDefinition stands for the definition of what was built before a worker of another definition ran.
+const otherDefinition = "another"
+
+// Begin notes that the rows are complete if there are no orders yet. If they were built for other timed transitions, it
+// ends that, and a rebuild that is under way for these: the worker that calls it, now and then, writes no rows for
+// them.
 func (t *Timers) Begin(ctx context.Context) error {
-	state, err := t.State(ctx)
-	if err != nil || state.Missing != "" || !state.Since.IsZero() {
+	out, err := t.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.cfg.Table, Key: rebuiltKey, ConsistentRead: aws.Bool(true)}, t.clock.Listen)
+	if err != nil {
+		return fmt.Errorf("timers of orders: %w", err)
+	}
+
+	if err := t.endOthers(ctx, out.Item); err != nil {
+		return fmt.Errorf("timers of orders: %w", err)
+	}
+
+	if !t.cfg.Orders.HasTimers() || dynamo.Text(out.Item, builtFor) == t.fingerprint() {
+		return nil
+	}
+
+	if none, err := t.hasNoOrders(ctx); err != nil || !none {
 		return err
 	}
 
-	return t.built(ctx, t.clock.Now())
+	return t.store(ctx, t.builtSince(t.clock.Now()))
+}
+
+// endOthers ends what was built, or is being built, for another definition. The item is as it was read.
+func (t *Timers) endOthers(ctx context.Context, item dynamo.Item) error {
+	update, ends := dynamo.NewUpdate(t.cfg.Table, rebuiltKey), false
+
+	for _, attribute := range []string{builtFor, begunFor} {
+		of := dynamo.Text(item, attribute)
+		if of == "" {
+			update.IfAbsent(attribute)
+			continue
+		}
+		update.IfEquals(attribute, dynamo.S(of))
+
+		switch {
+		case of == t.fingerprint() || of == otherDefinition:
+		case attribute == builtFor:
+			ends = true
+			update.SetValue(builtFor, dynamo.S(otherDefinition))
+		default:
+			ends = true
+			for _, begun := range []string{begunFor, begunAt, doneParts} {
+				update.RemoveAttribute(begun)
+			}
+		}
+	}
+
+	if !ends {
+		return nil
+	}
+
+	// If it has changed meanwhile, the next call ends that.
+	err := t.store(ctx, update)
+	if _, changed := dynamo.FailedCondition(err); changed {
+		return nil
+	}
+
+	return err
+}
+
+func (t *Timers) store(ctx context.Context, update *dynamo.Update) error {
+	_, err := t.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+
+	return err
 }
 
 // Rebuild writes the due row of every order. It reads the table of orders, and may run beside workers, and again; a call
@@ -185,6 +246,9 @@ func (t *Timers) rebuild(ctx context.Context, progress func(Rebuilt)) (found Reb
 	return found, t.built(ctx, began)
 }
 
+// errOthers says that workers of another definition have handled changes during a rebuild.
+var errOthers = errors.New("a worker whose definition has other timed transitions runs: run it again when all workers have this one")
+
 // begin notes that a rebuild has begun, and returns when, and the parts that an earlier one for the same
 // definition has done.
 func (t *Timers) begin(ctx context.Context) (began time.Time, done map[int]bool, err error) {
@@ -219,8 +283,25 @@ func (t *Timers) noteDone(ctx context.Context, part int) error {
 	return err
 }
 
-// built notes that the rows are complete for the definition, but for records that the stream loses from then on.
+// built notes that the rows are complete for the definition, unless a worker of another one has run meanwhile.
 func (t *Timers) built(ctx context.Context, since time.Time) error {
+	err := t.store(ctx, t.builtSince(since).IfEquals(begunFor, dynamo.S(t.fingerprint())))
+	if _, failed := dynamo.FailedCondition(err); !failed {
+		return err
+	}
+
+	// Another rebuild for the definition may have come to its end, or an earlier attempt of this write.
+	out, err := t.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.cfg.Table, Key: rebuiltKey, ConsistentRead: aws.Bool(true)})
+	if err == nil && dynamo.Text(out.Item, builtFor) != t.fingerprint() {
+		err = errOthers
+	}
+
+	return err
+}
+
+// builtSince is an update that notes that the rows are complete for the definition, but for records that the stream
+// loses from then on.
+func (t *Timers) builtSince(since time.Time) *dynamo.Update {
 	update := dynamo.NewUpdate(t.cfg.Table, rebuiltKey).
 		SetValue(builtFor, dynamo.S(t.fingerprint())).SetValue(builtAt, dynamo.Millis(since))
 
@@ -228,7 +309,5 @@ func (t *Timers) built(ctx context.Context, since time.Time) error {
 		update.RemoveAttribute(attribute)
 	}
 
-	_, err := t.cfg.DynamoDB.UpdateItem(ctx, update.Input())
-
-	return err
+	return update
 }

@@ -13,8 +13,10 @@ import (
 
 // Swept is the result of a sweep.
 type Swept struct {
-	// Rows is how many due rows were handled. As many as the limit means that more may be due.
+	// Rows is how many due rows were handled.
 	Rows int
+	// More: other orders may be due, and most of those that this call has found could be handled.
+	More bool
 	// Made is how many transitions this call has made.
 	Made int
 	// Late is how long the oldest of them had been due, 0 if there was none.
@@ -28,7 +30,7 @@ type Swept struct {
 // It costs 0.5 read units for each of 16 shards, and for each due order the read of the order, the transition,
 // and one write unit for its row.
 func (t *Timers) Sweep(ctx context.Context, limit int) (Swept, error) {
-	sweep := due.Sweep{Kind: kind, Limit: limit, Margin: margin, Parallel: parallel}
+	sweep := due.Sweep{Kind: kind, Limit: limit, Margin: margin, Parallel: parallel, Pace: t.pace}
 
 	var made atomic.Int64
 
@@ -37,7 +39,7 @@ func (t *Timers) Sweep(ctx context.Context, limit int) (Swept, error) {
 		err = fmt.Errorf("sweep the timers of orders: %w", err)
 	}
 
-	swept := Swept{Rows: found.Handled, Made: int(made.Load())}
+	swept := Swept{Rows: found.Handled, More: found.More, Made: int(made.Load())}
 	if !found.Oldest.IsZero() {
 		swept.Late = t.clock.Since(found.Oldest)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/time/rate"
 
 	"ratchet/internal/due"
 	"ratchet/internal/dynamo"
@@ -38,6 +39,9 @@ type Config struct {
 	// Now is the clock of this machine, which may be wrong: moments are compared with the time that the answers of
 	// DynamoDB state. Default time.Now.
 	Now func() time.Time
+	// PerSecond bounds how many due orders this process handles per second, so that other work has room beside
+	// a rush. Default no bound.
+	PerSecond float64
 }
 
 // TableInput describes the table of due rows: keys shard and due.
@@ -62,6 +66,7 @@ type Timers struct {
 	cfg   Config
 	clock *dynamo.Clock
 	rows  *due.Table
+	pace  *rate.Limiter
 }
 
 // New checks cfg and returns the timers.
@@ -76,6 +81,7 @@ func New(cfg Config) (*Timers, error) {
 	require(cfg.DynamoDB != nil, "DynamoDB: must be set")
 	require(cfg.Table != "", "Table: must be set")
 	require(cfg.Orders != nil, "Orders: must be set")
+	require(cfg.PerSecond >= 0, "PerSecond: must not be negative")
 
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
@@ -89,6 +95,7 @@ func New(cfg Config) (*Timers, error) {
 
 	return &Timers{
 		cfg:   cfg,
+		pace:  due.PerSecond(cfg.PerSecond),
 		clock: clock,
 		rows:  &due.Table{Name: cfg.Table, DynamoDB: cfg.DynamoDB, Clock: clock, First: firstRetry, Most: lastRetry},
 	}, errors.Join(faults...)

@@ -31,9 +31,18 @@ const (
 func plan(t testing.TB) *workflow.Definition {
 	t.Helper()
 
+	d, err := workflow.New(planSpec())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return d
+}
+
+func planSpec() workflow.Spec {
 	active := []workflow.State{"ACTIVE"}
 
-	d, err := workflow.New(workflow.Spec{
+	return workflow.Spec{
 		Name: "plan", Version: 1, Place: "start", Initial: "ACTIVE",
 		States: []workflow.StateSpec{{State: "ACTIVE"}, {State: "PAUSED"}, {State: "ENDED", Terminal: true}},
 		Transitions: []workflow.Transition{
@@ -46,12 +55,7 @@ func plan(t testing.TB) *workflow.Definition {
 			{Event: "end", From: active, To: "ENDED", After: &workflow.After{Delay: 100 * day},
 				Guards: []workflow.Guard{{Name: "not-kept", Attribute: "kept", Op: "missing"}}},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-
-	return d
 }
 
 // world has the orders of a plan and their timers, on a clock.
@@ -61,6 +65,7 @@ type world struct {
 	clock  embeddedtest.Clock
 	orders *transitions.Orders
 	timers *timers.Timers
+	mu     sync.Mutex // guards made
 	made   []string
 }
 
@@ -85,16 +90,33 @@ func newWorldIn(t *testing.T, mapping transitions.Mapping) *world {
 func (w *world) machine(ahead time.Duration) (*transitions.Orders, *timers.Timers) {
 	w.t.Helper()
 
-	now := func() time.Time { return w.clock.Now().Add(ahead) }
-	db := dynamodb.New(w.DB.Options(), func(o *dynamodb.Options) {
+	return w.machineWith(ahead, func(timer transitions.Timer, _ time.Duration) { w.made = append(w.made, string(timer.Event)) })
+}
+
+// client returns a client of DynamoDB whose answers state the time of the world.
+func (w *world) client() *dynamodb.Client {
+	return dynamodb.New(w.DB.Options(), func(o *dynamodb.Options) {
 		o.APIOptions, o.HTTPClient = nil, embeddedtest.Dated{Doer: o.HTTPClient, Now: w.clock.Now}
 		o.Retryer = embeddedtest.NoRetries()
 	})
+}
+
+// machineWith is machine with a function that is called for each transition, one after the other.
+func (w *world) machineWith(ahead time.Duration, applied func(transitions.Timer, time.Duration)) (*transitions.Orders, *timers.Timers) {
+	w.t.Helper()
+
+	now := func() time.Time { return w.clock.Now().Add(ahead) }
+	db := w.client()
 	orders := w.Orders(func(c *transitions.Config) { c.Definition, c.Now, c.DynamoDB = plan(w.t), now, db })
 
 	timed, err := timers.New(timers.Config{
 		DynamoDB: db, Table: dueTable, Orders: orders, Log: embeddedtest.Quiet(), Now: now,
-		Applied: func(timer transitions.Timer, _ time.Duration) { w.made = append(w.made, string(timer.Event)) },
+		Applied: func(timer transitions.Timer, late time.Duration) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+
+			applied(timer, late)
+		},
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -548,4 +570,114 @@ func (w *world) unless(event string) []string {
 	}
 
 	return []string{event}
+}
+
+// Workers of another definition write no rows for the timers of this one. What was built before they ran says nothing
+// about the orders that they have handled.
+func TestAWorkerOfAnotherDefinitionEndsWhatWasBuilt(t *testing.T) {
+	for about, other := range map[string]func(*workflow.Spec){
+		"other moments": func(s *workflow.Spec) { s.Transitions[0].After = &workflow.After{Delay: day} },
+		"no timers": func(s *workflow.Spec) {
+			for i := range s.Transitions {
+				s.Transitions[i].After, s.Transitions[i].Restart = nil, false
+			}
+		},
+	} {
+		t.Run(about, func(t *testing.T) {
+			w := newWorld(t)
+
+			if err := w.timers.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			another := w.withDefinition(other)
+			if err := another.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			// Its handler has written no row of this order.
+			shop.Place(t, w.orders, transitions.NewOrder{ID: "s-1", Total: transitions.Money{Currency: "EUR"}})
+
+			// Back again.
+			if err := w.timers.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			if state, err := w.timers.State(t.Context()); err != nil || state.Missing == "" {
+				t.Errorf("the order has no row: %+v, %v", state, err)
+			}
+
+			if found, err := w.timers.Rebuild(t.Context(), nil); err != nil || found.Timers != 1 {
+				t.Errorf("%+v, %v", found, err)
+			}
+
+			if state, err := w.timers.State(t.Context()); err != nil || state.Missing != "" {
+				t.Errorf("after a rebuild: %+v, %v", state, err)
+			}
+		})
+	}
+}
+
+// A rebuild that was stopped does not go on over what workers of another definition have done meanwhile, and one that
+// runs beside them has not come to the end of it.
+func TestAWorkerOfAnotherDefinitionEndsARebuild(t *testing.T) {
+	w := newWorld(t)
+	for n := range 30 {
+		shop.Place(t, w.orders, transitions.NewOrder{ID: transitions.OrderID(fmt.Sprint("many-", n)), Total: transitions.Money{Currency: "EUR"}})
+	}
+	another := w.withDefinition(func(s *workflow.Spec) { s.Transitions[0].After = &workflow.After{Delay: day} })
+
+	stopped := w.Wire.Inject(embeddedtest.LoseRequest("PutItem").From(10))
+	if _, err := w.timers.Rebuild(t.Context(), nil); err == nil {
+		t.Error("the rebuild was not stopped")
+	}
+	stopped.Remove()
+
+	if err := another.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	begun := false
+	found, err := w.timers.Rebuild(t.Context(), func(timers.Rebuilt) {
+		if !begun {
+			begun = true
+			if err := another.Begin(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err == nil || found.Resumed || !begun {
+		t.Errorf("%+v, %t, %v", found, begun, err)
+	}
+
+	if state, err := w.timers.State(t.Context()); err != nil || state.Missing == "" {
+		t.Errorf("%+v, %v", state, err)
+	}
+
+	if found, err := w.timers.Rebuild(t.Context(), nil); err != nil || found.Orders != 30 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// withDefinition returns the timers of a worker with a changed definition.
+func (w *world) withDefinition(change func(*workflow.Spec)) *timers.Timers {
+	w.t.Helper()
+
+	spec := planSpec()
+	change(&spec)
+
+	d, err := workflow.New(spec)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	other, err := timers.New(timers.Config{
+		DynamoDB: w.DB, Table: dueTable, Log: embeddedtest.Quiet(),
+		Orders: w.Orders(func(c *transitions.Config) { c.Definition = d }),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	return other
 }

@@ -89,6 +89,7 @@ type aslState struct {
 
 	effect  Effect
 	unknown []unknownField
+	written []writtenPath // the paths of the state, as they stand in the file
 }
 
 // path names a state with the states around it, like "Both/Act".

@@ -114,6 +114,11 @@ func (r *aslReader) state(s *aslState, n *document.Node) {
 		s.jsonata = r.String(q, "QueryLanguage") == "JSONata"
 	}
 
+	// JSONata has no paths.
+	if !s.jsonata {
+		s.addWritten(n)
+	}
+
 	for _, m := range n.Members {
 		v, what := m.Value, "state "+s.name+": "+m.Name
 

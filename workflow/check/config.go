@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"ratchet/workflow"
 )
@@ -56,7 +55,7 @@ func (c Config) withDefaults() (Config, error) {
 		faults = append(faults, fmt.Errorf("check config: "+format, args...))
 	}
 
-	if name, ok := strings.CutPrefix(c.Variable, "$."); !ok || name == "" {
+	if at := readReference(c.Variable); !at.simple || at.root != "$" || len(at.steps) == 0 {
 		fault("Variable %q: must be a path like $.order.state", c.Variable)
 	}
 

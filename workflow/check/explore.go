@@ -117,7 +117,7 @@ func (c *checker) explore(report *Report) error {
 		queries:      map[string]*query{},
 	}
 
-	steps, _ := pathSteps(strings.TrimPrefix(c.cfg.Variable, "$"))
+	steps := readReference(c.cfg.Variable).steps
 	x.base, x.last = steps[:len(steps)-1], steps[len(steps)-1]
 
 	for i, fact := range c.cfg.facts() {

@@ -41,6 +41,7 @@ func (c *checker) lintMachine() {
 		seen[s.name] = s
 
 		c.lintState(s)
+		c.lintPaths(s)
 		c.lintErrors(s)
 		c.lintWait(s)
 	}

@@ -102,11 +102,31 @@ func (c *checker) lintNames(s *aslState, what string, line int, names []string, 
 		case n == "States.ALL" && !last:
 			c.at(SeverityError, "catch-all-not-last", s, line, "%s: States.ALL must be the last entry; those after it never match", what)
 		case strings.HasPrefix(n, "States.") && !slices.Contains(serviceErrors, n):
-			c.at(SeverityError, "unknown-error", s, line, "%s: Step Functions has no error %s", what, n)
+			c.lintOwnError(s, what, line, n)
 		case c.misspelled(n):
 			c.at(SeverityWarning, "unknown-error", s, line, "%s: no activity raises %s", what, n)
 		}
 	}
+}
+
+// lintOwnError reports a name that looks like the service's and is not, unless the machine itself raises it.
+func (c *checker) lintOwnError(s *aslState, what string, line int, name string) {
+	raised := func(t *aslState) bool { return t.kind == "Fail" && (t.failure == name || t.computed) }
+	if slices.ContainsFunc(c.m.all, raised) {
+		return
+	}
+
+	// The effects of an activity name all its errors. What another task raises, such as a function, is not known.
+	handler := func(t *aslState) bool {
+		around := func(b *aslScope) bool { return inside(t, b) }
+		return t.kind == "Task" && !t.effect.Activity && (t == s || slices.ContainsFunc(s.branches, around))
+	}
+	if slices.ContainsFunc(c.m.all, handler) {
+		c.at(SeverityWarning, "unknown-error", s, line, "%s: Step Functions has no error %s: it is taken only if a handler raises it by this name", what, name)
+		return
+	}
+
+	c.at(SeverityError, "unknown-error", s, line, "%s: Step Functions has no error %s, and no Fail raises it", what, name)
 }
 
 // misspelled reports a name that has the prefix of an error of the

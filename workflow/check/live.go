@@ -12,11 +12,11 @@ import (
 // maxSteps is how deep the paths are that live follows. A longer path stands for all that it leads to.
 const maxSteps = 6
 
-// paths is a set of paths into the data of a scope. The first step of each is its root: "$", or "$name" for a
+// pathSet is a set of paths into the data of a scope. The first step of each is its root: "$", or "$name" for a
 // variable.
-type paths map[string][]string
+type pathSet map[string][]string
 
-func (ps paths) add(path []string) bool {
+func (ps pathSet) add(path []string) bool {
 	path = path[:min(len(path), maxSteps)]
 
 	key := strings.Join(path, "\x00")
@@ -29,7 +29,7 @@ func (ps paths) add(path []string) bool {
 }
 
 // below returns what follows a prefix in the paths of the set.
-func (ps paths) below(prefix ...string) [][]string {
+func (ps pathSet) below(prefix ...string) [][]string {
 	var inner [][]string
 	for _, p := range ps {
 		n := min(len(p), len(prefix))
@@ -47,16 +47,16 @@ func (ps paths) below(prefix ...string) [][]string {
 type live struct {
 	*explorer
 
-	reads   map[*aslState]paths // what each state and those after it read of the state's input
-	results map[*aslState]paths // what is read of a Parallel's result
-	names   bool                // some state may read the name of an error
+	reads   map[*aslState]pathSet // what each state and those after it read of the state's input
+	results map[*aslState]pathSet // what is read of a Parallel's result
+	names   bool                  // some state may read the name of an error
 	grown   bool
 }
 
 func (x *explorer) findLive() *live {
-	l := &live{explorer: x, reads: map[*aslState]paths{}, results: map[*aslState]paths{}}
+	l := &live{explorer: x, reads: map[*aslState]pathSet{}, results: map[*aslState]pathSet{}}
 	for _, s := range x.m.all {
-		l.reads[s], l.results[s] = paths{}, paths{}
+		l.reads[s], l.results[s] = pathSet{}, pathSet{}
 		// Where an execution ends, the findings ask whether it knows the order's position.
 		if s.scope.parent == nil && (s.end || s.kind == "Succeed" || s.kind == "Fail") {
 			l.reads[s].add(append([]string{"$"}, x.base...))
@@ -239,7 +239,7 @@ func (l *live) addQueries(s *aslState, n *document.Node) {
 // addQuery adds what an expression of JSONata may read.
 func (l *live) addQuery(s *aslState, text string) {
 	for _, m := range queryRead.FindAllStringSubmatch(text, -1) {
-		steps, _ := pathSteps(m[2])
+		steps := readReference("$" + m[2]).steps
 		switch {
 		case m[1] != "states":
 			l.add(s, append([]string{"$" + m[1]}, steps...))
@@ -302,8 +302,8 @@ func ruleTargets(s *aslState) []string {
 }
 
 // readAtEnd returns what is read of the output of a scope, and of the variables around it.
-func (l *live) readAtEnd(sc *aslScope) paths {
-	read := paths{}
+func (l *live) readAtEnd(sc *aslScope) pathSet {
+	read := pathSet{}
 	p := sc.parent
 	if p.kind != "Parallel" {
 		return read
@@ -321,7 +321,7 @@ func (l *live) readAtEnd(sc *aslScope) paths {
 }
 
 // addVariables adds the variables of a set.
-func (l *live) addVariables(s *aslState, after paths) {
+func (l *live) addVariables(s *aslState, after pathSet) {
 	for _, p := range after {
 		if p[0] != "$" {
 			l.add(s, p)
@@ -330,7 +330,7 @@ func (l *live) addVariables(s *aslState, after paths) {
 }
 
 // addThrough adds what is read after a state that succeeded.
-func (l *live) addThrough(s *aslState, after paths) {
+func (l *live) addThrough(s *aslState, after pathSet) {
 	l.addVariables(s, after)
 
 	if s.jsonata {
@@ -355,7 +355,7 @@ func (l *live) addThrough(s *aslState, after paths) {
 	}
 
 	// Behind an OutputPath, the data begins further inside.
-	inside := paths{}
+	inside := pathSet{}
 	if s.output != "$" {
 		inside.add(append([]string{output.root}, output.steps...))
 	}
@@ -377,7 +377,7 @@ func (l *live) addThrough(s *aslState, after paths) {
 
 // addKept adds what is read of the input after a result was written at a path of it. of is the input of a
 // Pass that copies it.
-func (l *live) addKept(s *aslState, resultPath string, after paths, of []string) {
+func (l *live) addKept(s *aslState, resultPath string, after pathSet, of []string) {
 	ref := readReference(resultPath)
 	at := append([]string{"$"}, ref.steps...)
 

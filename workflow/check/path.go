@@ -6,30 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"ratchet/embedded/paths"
 	"ratchet/workflow/internal/document"
 )
-
-// pathStep matches one step of a path: .name, ['name'] or [0].
-var pathStep = regexp.MustCompile(`^(?:\.([A-Za-z_][A-Za-z0-9_-]*)|\['([^']*)'\]|(\[[0-9]+\]))`)
-
-// pathSteps splits what follows the root of a path. Of a path with a filter, a wildcard or a slice only the
-// steps before it are returned, and simple is false.
-func pathSteps(path string) (steps []string, simple bool) {
-	for path != "" {
-		m := pathStep.FindStringSubmatch(path)
-		if m == nil {
-			return steps, false
-		}
-
-		steps = append(steps, m[1]+m[2]+m[3])
-		path = path[len(m[0]):]
-	}
-
-	return steps, true
-}
-
-// pathRoot matches the root of a path: $, $$ or a variable.
-var pathRoot = regexp.MustCompile(`^\$(\$|[A-Za-z_][A-Za-z0-9_]*)?`)
 
 // reference is a reference of a state to the data.
 type reference struct {
@@ -39,11 +18,12 @@ type reference struct {
 	simple bool     // nothing follows the steps
 }
 
-func readReference(path string) reference {
-	root := pathRoot.FindString(path)
-	steps, simple := pathSteps(path[len(root):])
+// readReference reads a path. Of one with a filter, a wildcard or a fault, the reference has the steps before it;
+// lintPaths reports the fault.
+func readReference(text string) reference {
+	path, _ := paths.Read(text)
 
-	return reference{text: path, root: root, steps: steps, simple: simple && root != ""}
+	return reference{text: text, root: path.Root, steps: path.Steps, simple: path.Whole}
 }
 
 // reference reads a path, once for each text.

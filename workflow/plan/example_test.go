@@ -10,7 +10,7 @@ import (
 
 // How many orders a second can the shop take, and what stops it first?
 func Example() {
-	machine, err := plan.Parse([]byte(ratchet.StateMachine))
+	machine, err := plan.Parse("statemachine.asl.json", []byte(ratchet.StateMachine))
 	if err != nil {
 		panic(err)
 	}

@@ -1,10 +1,11 @@
 package plan
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"ratchet/workflow/internal/document"
 )
 
 // Machine is the part of a state machine that the plan needs.
@@ -14,114 +15,231 @@ type Machine struct {
 }
 
 type state struct {
-	Type, Resource, Next, Default    string
-	End                              bool
-	TimeoutSeconds, HeartbeatSeconds int64
-	Choices                          []struct{ Next string }
-	Catch                            []struct {
-		ErrorEquals []string
-		Next        string
-	}
+	kind, resource, next, fallback string
+	timeout, heartbeat             int64 // in seconds; 0 also where only an execution knows them
+	choices                        []string
+	catch                          []catcher
 }
 
-// Parse reads the states of a definition in Amazon States Language (JSON). It does not check
-// the language; package workflow/check does.
-func Parse(asl []byte) (*Machine, error) {
-	var doc struct {
-		StartAt string
-		States  map[string]state
-	}
-	if err := json.Unmarshal(asl, &doc); err != nil {
+type catcher struct {
+	errors []string
+	next   string
+}
+
+// Parse reads the states of a definition in Amazon States Language, as JSON or YAML. It does not check
+// the language; package workflow/check does. The name of the file is used in errors only, which have the line.
+func Parse(file string, asl []byte) (*Machine, error) {
+	root, err := document.Read(file, asl)
+	if err != nil {
 		return nil, fmt.Errorf("read the state machine: %w", err)
 	}
 
-	m := &Machine{start: doc.StartAt, states: doc.States}
-	for name, s := range doc.States {
-		for _, next := range append(s.targets(), s.Default) {
-			if _, known := doc.States[next]; next != "" && !known {
+	r := reader{document.Decoder{File: file}}
+	m := &Machine{start: r.name(root, "StartAt"), states: map[string]state{}}
+
+	states := root.Get("States")
+	if states == nil {
+		return nil, fmt.Errorf("read the state machine: %s has no States: it is not Amazon States Language", file)
+	}
+
+	r.Want(states, document.Map, "States")
+	for _, member := range states.Members {
+		if r.Want(member.Value, document.Map, "state "+member.Name) {
+			m.states[member.Name] = r.state(member.Value)
+		}
+	}
+
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("read the state machine: %w", err)
+	}
+
+	for name, s := range m.states {
+		for _, next := range s.targets() {
+			if _, known := m.states[next]; !known {
 				return nil, fmt.Errorf("read the state machine: state %s leads to %s, which does not exist", name, next)
 			}
 		}
 	}
 
-	if _, known := doc.States[doc.StartAt]; !known {
-		return nil, fmt.Errorf("read the state machine: StartAt %q is no state", doc.StartAt)
+	if _, known := m.states[m.start]; !known {
+		return nil, fmt.Errorf("read the state machine: StartAt %q is no state", m.start)
 	}
 
 	return m, nil
 }
 
-// targets returns the states that may follow, without the states after an error.
+type reader struct{ document.Decoder }
+
+// name returns the text of a member, "" without it.
+func (r *reader) name(n *document.Node, member string) string {
+	v := n.Get(member)
+	if v == nil {
+		return ""
+	}
+
+	return r.String(v, member)
+}
+
+// seconds returns a whole number of seconds, 0 where it is computed by each execution.
+func (r *reader) seconds(n *document.Node, member string) int64 {
+	v := n.Get(member)
+	if v == nil || v.Kind != document.Number {
+		return 0
+	}
+
+	return r.Int(v, member)
+}
+
+// list returns the elements of a member.
+func (r *reader) list(n *document.Node, member string) []*document.Node {
+	v := n.Get(member)
+	if v == nil || !r.Want(v, document.List, member) {
+		return nil
+	}
+
+	return v.Items
+}
+
+func (r *reader) state(n *document.Node) state {
+	s := state{
+		kind:      r.name(n, "Type"),
+		resource:  r.name(n, "Resource"),
+		next:      r.name(n, "Next"),
+		fallback:  r.name(n, "Default"),
+		timeout:   r.seconds(n, "TimeoutSeconds"),
+		heartbeat: r.seconds(n, "HeartbeatSeconds"),
+	}
+
+	for _, c := range r.list(n, "Choices") {
+		if next := r.name(c, "Next"); next != "" {
+			s.choices = append(s.choices, next)
+		}
+	}
+
+	for _, c := range r.list(n, "Catch") {
+		caught := catcher{next: r.name(c, "Next")}
+		if errors := c.Get("ErrorEquals"); errors != nil {
+			caught.errors = r.Strings(errors, "ErrorEquals")
+		}
+		s.catch = append(s.catch, caught)
+	}
+
+	return s
+}
+
+// targets returns the states that may follow, without the states after an error. The usual one comes first.
 func (s state) targets() (all []string) {
-	if s.Next != "" {
-		all = append(all, s.Next)
-	}
-
-	if s.Default != "" {
-		all = append(all, s.Default)
-	}
-
-	for _, c := range s.Choices {
-		all = append(all, c.Next)
+	for _, next := range append([]string{s.next, s.fallback}, s.choices...) {
+		if next != "" {
+			all = append(all, next)
+		}
 	}
 
 	return all
 }
 
-// usual returns the next state if nothing fails, "" at the end.
-func (s state) usual() string {
-	switch {
-	case s.Next != "":
-		return s.Next
-	case s.Default != "":
-		return s.Default
-	case len(s.Choices) > 0:
-		return s.Choices[0].Next
-	}
-
-	return ""
-}
-
 // waits reports whether the state waits for a task token that no worker holds.
-func (s state) waits() bool { return strings.HasSuffix(s.Resource, ".waitForTaskToken") }
+func (s state) waits() bool { return strings.HasSuffix(s.resource, ".waitForTaskToken") }
 
 // isActivity reports whether workers poll for the state's task.
 func (s state) isActivity() bool {
 	// In a template, a placeholder stands for the ARN.
-	return s.Type == "Task" && (strings.Contains(s.Resource, ":activity:") || strings.HasPrefix(s.Resource, "${"))
+	return s.kind == "Task" && (strings.Contains(s.resource, ":activity:") || strings.HasPrefix(s.resource, "${"))
 }
 
 // onTimeout returns the state that a Catch leads to when the state's time-out runs out, ""
 // without one.
 func (s state) onTimeout() string {
-	for _, c := range s.Catch {
+	for _, c := range s.catch {
 		// States.TaskFailed is not enough: it does not match States.Timeout.
-		if slices.Contains(c.ErrorEquals, "States.Timeout") || slices.Contains(c.ErrorEquals, "States.ALL") {
-			return c.Next
+		if slices.Contains(c.errors, "States.Timeout") || slices.Contains(c.errors, "States.ALL") {
+			return c.next
 		}
 	}
 
 	return ""
 }
 
-// way returns the states of an execution without failures, in order.
-func (m *Machine) way() ([]string, error) {
-	var way []string
-	for name := m.start; name != ""; name = m.states[name].usual() {
-		// The way follows one successor of each state, so a repeated state would repeat without end.
-		if slices.Contains(way, name) {
-			return nil, fmt.Errorf("the way without failures comes back to state %s", name)
+// way returns the states of an execution without failures, in order. Of each state it takes the usual successor, or
+// another one where that only leads back or to a failure: such a loop is passed once. Loops are the states at which the
+// way leaves a loop.
+func (m *Machine) way() (way, loops []string, err error) {
+	w := &walk{m: m, seen: map[string]bool{}}
+	if !w.from(m.start) {
+		// A machine that always fails has a way, too: the one to its failure.
+		w = &walk{m: m, seen: map[string]bool{}, failing: true}
+		if !w.from(m.start) {
+			return nil, nil, fmt.Errorf("the state machine has no end: from %s, every way comes back", m.start)
 		}
-
-		way = append(way, name)
 	}
 
-	return way, nil
+	for i, name := range w.way[:len(w.way)-1] {
+		if usual := m.states[name].targets()[0]; usual != w.way[i+1] && m.leadsTo(usual, w.way[:i+1]) {
+			loops = append(loops, name)
+		}
+	}
+
+	return w.way, loops, nil
+}
+
+// leadsTo reports whether one of the states can follow the state from, or is it.
+func (m *Machine) leadsTo(from string, states []string) bool {
+	seen, todo := map[string]bool{from: true}, []string{from}
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+
+		if slices.Contains(states, name) {
+			return true
+		}
+
+		for _, next := range m.states[name].targets() {
+			if !seen[next] {
+				seen[next] = true
+				todo = append(todo, next)
+			}
+		}
+	}
+
+	return false
+}
+
+// walk looks for an end, depth first.
+type walk struct {
+	m       *Machine
+	seen    map[string]bool
+	way     []string
+	failing bool // a state of the type Fail is an end
+}
+
+// from reports whether an end can be reached from the state without a state that was seen, and adds the way to it. A
+// state that was seen and is not on the way leads to an end only through a state that is on the way, which tries its
+// other successors itself.
+func (w *walk) from(name string) bool {
+	if w.seen[name] {
+		return false
+	}
+
+	s := w.m.states[name]
+	if s.kind == "Fail" && !w.failing {
+		return false
+	}
+
+	w.seen[name] = true
+	w.way = append(w.way, name)
+
+	targets := s.targets()
+	if len(targets) == 0 || slices.ContainsFunc(targets, w.from) {
+		return true
+	}
+	w.way = w.way[:len(w.way)-1]
+
+	return false
 }
 
 // Waits returns the states of the way without failures that wait for a task token.
 func (m *Machine) Waits() (all []string) {
-	way, err := m.way()
+	way, _, err := m.way()
 	if err != nil {
 		// New reports the error.
 		return nil

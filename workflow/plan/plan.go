@@ -46,6 +46,9 @@ const (
 type Report struct {
 	// Way are the states of an execution without failures.
 	Way []string `json:"way"`
+	// Loops are states of the way whose usual successor leads back, such as the choice that ends polling. One turn
+	// of each loop is counted.
+	Loops []string `json:"loops,omitempty"`
 	// Transitions is the number of billed state transitions. HistoryEvents count towards the limit of
 	// 25,000. Both are for one execution.
 	Transitions   int64 `json:"transitions"`
@@ -86,7 +89,7 @@ func New(m *Machine, load Load) (Report, error) {
 	load.WriteUnits += load.Timed * timedWriteUnits
 	load.ReadUnits += load.Timed * timedReadUnits
 
-	way, err := m.way()
+	way, loops, err := m.way()
 	if err != nil {
 		return Report{}, err
 	}
@@ -98,7 +101,7 @@ func New(m *Machine, load Load) (Report, error) {
 	}
 
 	// One start. Two events: ExecutionStarted and ExecutionSucceeded.
-	r := Report{Way: way, Calls: map[string]float64{StartExecution: 1}, HistoryEvents: 2}
+	r := Report{Way: way, Loops: loops, Calls: map[string]float64{StartExecution: 1}, HistoryEvents: 2}
 	for _, name := range way {
 		m.visit(&r, name, load)
 	}
@@ -127,7 +130,7 @@ func (m *Machine) visit(r *Report, name string, load Load) {
 	r.Seconds += wait
 
 	// Answered before the time-out, so one visit is enough.
-	if s.TimeoutSeconds == 0 || wait < float64(s.TimeoutSeconds) {
+	if s.timeout == 0 || wait < float64(s.timeout) {
 		return
 	}
 
@@ -138,7 +141,7 @@ func (m *Machine) visit(r *Report, name string, load Load) {
 	}
 
 	// Each time-out makes a round: the states of the way back and another visit of this one.
-	rounds := int64(wait) / s.TimeoutSeconds
+	rounds := int64(wait) / s.timeout
 	for _, other := range back {
 		r.pass(m.states[other], load, rounds)
 	}
@@ -162,13 +165,13 @@ func (r *Report) pass(s state, load Load, n int64) {
 		r.Seconds += visits * load.Task.Seconds()
 
 		// A worker sends about three heartbeats in each HeartbeatSeconds, see activities/heartbeater.go.
-		if s.HeartbeatSeconds > 0 {
-			r.Calls[SendTaskHeartbeat] += visits * math.Floor(3*load.Task.Seconds()/float64(s.HeartbeatSeconds))
+		if s.heartbeat > 0 {
+			r.Calls[SendTaskHeartbeat] += visits * math.Floor(3*load.Task.Seconds()/float64(s.heartbeat))
 		}
 	case s.waits():
 		r.HistoryEvents += 4 * n // scheduled, started, submitted, succeeded
 		r.Calls[SendTaskSuccess] += visits
-	case s.Type == "Task":
+	case s.kind == "Task":
 		r.HistoryEvents += 3 * n
 	}
 }

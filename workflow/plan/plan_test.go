@@ -26,7 +26,7 @@ const fourStates = `{"StartAt":"Accept","States":{
 func parse(t *testing.T, asl string) *plan.Machine {
 	t.Helper()
 
-	m, err := plan.Parse([]byte(asl))
+	m, err := plan.Parse("statemachine.asl.json", []byte(asl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,13 +123,13 @@ func TestAPlanThatCannotBeMadeSaysWhy(t *testing.T) {
 		{"no start", `{"StartAt":"A","States":{}}`, `StartAt "A" is no state`},
 		{"a state that is missing", `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"}}}`, "leads to B"},
 	} {
-		if _, err := plan.Parse([]byte(row.asl)); err == nil || !strings.Contains(err.Error(), row.want) {
+		if _, err := plan.Parse("m.json", []byte(row.asl)); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v", row.is, err)
 		}
 	}
 
 	loop := parse(t, `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"A"}}}`)
-	if _, err := plan.New(loop, plan.Load{}); err == nil || !strings.Contains(err.Error(), "comes back to state A") {
+	if _, err := plan.New(loop, plan.Load{}); err == nil || !strings.Contains(err.Error(), "from A, every way comes back") {
 		t.Errorf("a loop: %v", err)
 	}
 
@@ -158,7 +158,7 @@ func TestTheTextSaysWhatAChangeWouldGive(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(fourStates))
 	f.Fuzz(func(_ *testing.T, asl []byte) {
-		m, err := plan.Parse(asl)
+		m, err := plan.Parse("m", asl)
 		if err != nil {
 			return
 		}
@@ -186,5 +186,50 @@ func TestATransitionByTimeCostsUnitsOfDynamoDB(t *testing.T) {
 
 	if _, err := plan.New(parse(t, fourStates), plan.Load{Timed: -1}); err == nil || !strings.Contains(err.Error(), "timed transitions -1") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// polling asks until the work is done; the failure has a state of its own.
+const polling = `
+StartAt: Ask
+States:
+  Ask: {Type: Task, Resource: "arn:aws:states:eu-west-1:1:activity:ask", TimeoutSeconds: 60, Next: Done}
+  Done:
+    Type: Choice
+    Choices:
+      - {Variable: $.failed, BooleanEquals: true, Next: Failed}
+      - {Variable: $.done, BooleanEquals: true, Next: Ship}
+    Default: Later
+  Later: {Type: Wait, Seconds: 10, Next: Ask}
+  Failed: {Type: Fail}
+  Ship: {Type: Task, Resource: "arn:aws:states:eu-west-1:1:activity:ship", TimeoutSeconds: "{% $limit %}", End: true}
+`
+
+// TestOneTurnOfALoopIsCounted, in a machine that polls, and the report says so. The machine is YAML.
+func TestOneTurnOfALoopIsCounted(t *testing.T) {
+	m, err := plan.Parse("m.yaml", []byte(polling))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	r, err := plan.New(m, plan.Load{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if got := strings.Join(r.Way, " "); got != "Ask Done Ship" || len(r.Loops) != 1 || r.Loops[0] != "Done" {
+		t.Errorf("the way is %s, its loops end at %q", got, r.Loops)
+	}
+
+	if text := r.Text(); !strings.Contains(text, "one turn is counted of each loop that ends at Done") {
+		t.Error(text)
+	}
+}
+
+// TestAFailureIsTheWayWhereNothingElseIs.
+func TestAFailureIsTheWayWhereNothingElseIs(t *testing.T) {
+	r, err := plan.New(parse(t, `{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},"B":{"Type":"Fail"}}}`), plan.Load{})
+	if err != nil || len(r.Way) != 2 || len(r.Loops) != 0 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

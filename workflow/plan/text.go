@@ -11,6 +11,10 @@ import (
 func (r Report) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "one order: %s\n", strings.Join(r.Way, " > "))
+	if len(r.Loops) > 0 {
+		fmt.Fprintf(&out, "  one turn is counted of each loop that ends at %s\n", strings.Join(r.Loops, ", "))
+	}
+
 	fmt.Fprintf(&out, "  %d state transitions, %d history events of at most %d, open for %s\n",
 		r.Transitions, r.HistoryEvents, HistoryLimit, time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
 	fmt.Fprintf(&out, "  $%.6f for Step Functions", r.DollarsStepFunctions)

@@ -1,6 +1,6 @@
 // Package costs measures what orders cost on DynamoDB, in capacity units. It makes every call
 // on an embedded engine that reports what DynamoDB would bill, failed conditions included;
-// no number comes from a formula. The results are the tables of docs/operate/costs.md, and a test compares
+// no number comes from a formula. The results are the tables of docs/reference/costs.md, and a test compares
 // the two.
 package costs
 
@@ -161,7 +161,7 @@ func number(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", v)
 
 // Part is one table and how to measure it.
 type Part struct {
-	// Name is the table's name in docs/operate/costs.md.
+	// Name is the table's name in docs/reference/costs.md.
 	Name string
 	// Measure makes the calls and returns the table.
 	Measure func(context.Context) (Table, error)
@@ -169,7 +169,7 @@ type Part struct {
 	Exact bool
 }
 
-// Parts returns the tables of docs/operate/costs.md in their order there.
+// Parts returns the tables of docs/reference/costs.md in their order there.
 func Parts() []Part {
 	return []Part{
 		{Name: "paths", Measure: measurePaths, Exact: true},

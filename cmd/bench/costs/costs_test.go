@@ -12,11 +12,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-var update = flag.Bool("update", false, "write what is measured into docs/operate/costs.md")
+var update = flag.Bool("update", false, "write what is measured into docs/reference/costs.md")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const page = "../../../docs/operate/costs.md"
+const page = "../../../docs/reference/costs.md"
 
 // block returns the place of the measured table of that name in the page.
 func block(t *testing.T, text, name string) (from, to int) {

@@ -64,6 +64,7 @@ func measureScheduled(ctx context.Context) (t Table, err error) {
 		return Table{}, err
 	}
 
+	add("a look at what is due, while no request is kept", sweep)
 	add("a request for later is placed", place(workflow.Pay))
 	add("it is moved", func() error {
 		_, err := schedule.Move(ctx, "o-1", placed.Request.ID, at.Add(time.Minute))

@@ -8,13 +8,14 @@
 package olist
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
+	"ratchet/cmd/cli/internal/textfile"
 	"ratchet/workflow"
 )
 
@@ -56,68 +57,77 @@ var dates = []struct {
 	{"order_delivered_customer_date", workflow.Deliver},
 }
 
-// Read calls order for each row. For a row that it cannot use, it calls bad with the number
-// of the line, from 1. It fails if the header lacks a column, if the input cannot be read,
-// or with the error of order.
-func Read(r io.Reader, order func(History) error, bad func(line int, reason error)) error {
-	rows := csv.NewReader(r)
-	// Rows share one slice and may have any length: the length is checked below.
-	rows.ReuseRecord, rows.FieldsPerRecord = true, -1
-
-	header, err := rows.Read()
+// Read calls order for each row, with the number of its line, from 1. For a row that it cannot use, it calls bad. It
+// fails with a reason in words if the file is empty or its header lacks a column, if the input cannot be read, or with
+// the error of order.
+func Read(r io.Reader, order func(line int, h History) error, bad func(line int, reason error)) error {
+	text, err := textfile.Open(r)
 	if err != nil {
-		return fmt.Errorf("read the header: %w", err)
-	}
-	// The next read overwrites it.
-	header = slices.Clone(header)
-
-	need := []string{"order_id", "order_status"}
-	for _, d := range dates {
-		need = append(need, d.column)
+		return err
 	}
 
-	columns := map[string]int{}
-	for _, name := range need {
-		i := slices.Index(header, name)
-		if i < 0 {
-			return fmt.Errorf("the header has no column %s", name)
-		}
-		columns[name] = i
+	file, err := textfile.OpenCSV(text, ',')
+	if err != nil {
+		return err
+	}
+
+	columns, err := find(file)
+	if err != nil {
+		return err
 	}
 
 	for {
-		row, err := rows.Read()
-		line, _ := rows.FieldPos(0)
-		var syntax *csv.ParseError
+		line, row, reason, err := file.Next()
+
+		var h History
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		// A broken row does not end the file.
-		case errors.As(err, &syntax):
-			bad(syntax.StartLine, syntax.Err)
-			continue
 		case err != nil:
 			return err
-		case len(row) != len(header):
-			bad(line, fmt.Errorf("%d columns, the header has %d", len(row), len(header)))
+		case reason == nil:
+			h, reason = history(row, columns)
+		}
+
+		// A row that is broken does not end the file.
+		if reason != nil {
+			bad(line, reason)
 			continue
 		}
 
-		h, err := history(row, columns)
-		if err != nil {
-			bad(line, err)
-			continue
-		}
-
-		if err := order(h); err != nil {
+		if err := order(line, h); err != nil {
 			return err
 		}
 	}
 }
 
+// find returns the positions of the columns by their names.
+func find(file *textfile.CSV) (map[string]int, error) {
+	need := []string{"order_id", "order_status"}
+	for _, d := range dates {
+		need = append(need, d.column)
+	}
+
+	if other := file.Separator(); other != "" {
+		return nil, fmt.Errorf("%w: its columns are separated by %q: the data set has commas", textfile.ErrFile, other)
+	}
+
+	columns := map[string]int{}
+	for _, name := range need {
+		i := slices.Index(file.Header, name)
+		if i < 0 {
+			return nil, fmt.Errorf("%w: its header has no column %s; it has %q", textfile.ErrFile, name, file.Header)
+		}
+		columns[name] = i
+	}
+
+	return columns, nil
+}
+
 // history parses one row. columns maps names to positions.
 func history(row []string, columns map[string]int) (History, error) {
-	h := History{OrderID: row[columns["order_id"]]}
+	// The next row overwrites the texts.
+	h := History{OrderID: strings.Clone(row[columns["order_id"]])}
 	status := row[columns["order_status"]]
 
 	var ok bool

@@ -1,11 +1,14 @@
 package olist_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"ratchet/cmd/cli/internal/textfile"
 	"ratchet/cmd/cli/olist"
 	"ratchet/workflow"
 )
@@ -24,7 +27,7 @@ func TestReadOrdersEventsByTime(t *testing.T) {
 	got := map[string][]workflow.Event{}
 	var bad []string
 
-	err := olist.Read(strings.NewReader(input), func(h olist.History) error {
+	err := olist.Read(strings.NewReader(input), func(_ int, h olist.History) error {
 		for _, e := range h.Events {
 			got[h.OrderID] = append(got[h.OrderID], e.Event)
 		}
@@ -48,7 +51,7 @@ func TestReadOrdersEventsByTime(t *testing.T) {
 	wantBad := []string{
 		`5: order_purchase_timestamp "yesterday" is not a time like 2018-08-17 12:15:10`,
 		`6: order_status "lost" is unknown`,
-		"7: 3 columns, the header has 7",
+		"7: 3 columns, and the header has 7",
 		"8: order_purchase_timestamp is empty",
 	}
 	if diff := cmp.Diff(wantBad, bad); diff != "" {
@@ -56,9 +59,31 @@ func TestReadOrdersEventsByTime(t *testing.T) {
 	}
 }
 
-func TestReadFailsOnAnotherHeader(t *testing.T) {
-	err := olist.Read(strings.NewReader("a,b\n1,2\n"), nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "no column order_id") {
-		t.Fatalf("got %v", err)
+// TestAFileThatCannotBeReadSaysWhy: another header, other separators, no text at all.
+func TestAFileThatCannotBeReadSaysWhy(t *testing.T) {
+	for file, want := range map[string]string{
+		"a,b\n1,2\n":                         "no column order_id",
+		strings.ReplaceAll(header, ",", ";"): `separated by ";"`,
+		"":                                   "it is empty",
+		"PK\x03\x04":                         "a spreadsheet",
+		header + "a,\"" + strings.Repeat("x", 3<<20): "a quote is not closed",
+	} {
+		err := olist.Read(strings.NewReader(file), func(int, olist.History) error { return nil }, func(int, error) {})
+		if !errors.Is(err, textfile.ErrFile) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v; want %s", file, err, want)
+		}
+	}
+}
+
+// TestAByteOrderMarkCostsNothing: neither the header nor the first order.
+func TestAByteOrderMarkCostsNothing(t *testing.T) {
+	var lines []int
+
+	err := olist.Read(strings.NewReader("\xef\xbb\xbf"+header+"a,c,created,2018-01-01 10:00:00,,,\n"), func(line int, _ olist.History) error {
+		lines = append(lines, line)
+		return nil
+	}, nil)
+	if err != nil || !slices.Equal(lines, []int{2}) {
+		t.Error(lines, err)
 	}
 }

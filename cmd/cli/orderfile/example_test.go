@@ -25,6 +25,6 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// 2 0017 SHIPPED <nil>
-	// 3   wrong number of fields
+	// 3   1 column, and the header has 2
 	// <nil>
 }

@@ -3,9 +3,7 @@ package orderfile
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/csv"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,12 +14,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"ratchet/cmd/cli/internal/textfile"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 // ErrFile means that the file as a whole cannot be read. The text says why.
-var ErrFile = errors.New("the file cannot be read")
+var ErrFile = textfile.ErrFile
 
 // Line is one order of a file, or a line that holds none.
 type Line struct {
@@ -44,28 +43,12 @@ type Format struct {
 	States map[string]workflow.State
 }
 
-// maxLine is how long a line may be, in bytes.
-const maxLine = 1 << 20
-
 // Read calls fn for each line of the file that is not blank, with the order or the reason why it holds none, until
 // fn returns an error. It keeps one line in memory.
 func Read(file io.Reader, f Format, fn func(Line) error) error {
-	in := bufio.NewReaderSize(file, maxLine)
-
-	// Programs on Windows put a byte order mark before a text.
-	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		_, _ = in.Discard(3)
-	}
-
-	switch begin, err := in.Peek(2); {
-	case len(begin) == 0 && errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: it is empty", ErrFile)
-	case len(begin) == 0:
+	in, err := textfile.Open(file)
+	if err != nil {
 		return err
-	case bytes.Equal(begin, []byte("\xff\xfe")), bytes.Equal(begin, []byte("\xfe\xff")):
-		return fmt.Errorf("%w: it is in UTF-16: save it as UTF-8", ErrFile)
-	case bytes.Equal(begin, []byte("PK")), bytes.Equal(begin, []byte("\x1f\x8b")):
-		return fmt.Errorf("%w: it is compressed, or a spreadsheet: export it as CSV", ErrFile)
 	}
 
 	if f.CSV {
@@ -85,85 +68,28 @@ func (f Format) state(word string) workflow.State {
 }
 
 func (f Format) readJSON(in *bufio.Reader, fn func(Line) error) error {
-	for n := 1; ; n++ {
-		text, err := in.ReadSlice('\n')
-		line := Line{Number: n}
-
-		// The rest of the line is skipped, so that the next line is read from its beginning.
-		if errors.Is(err, bufio.ErrBufferFull) {
-			line.Err = fmt.Errorf("longer than %d bytes", maxLine)
-
-			for errors.Is(err, bufio.ErrBufferFull) {
-				_, err = in.ReadSlice('\n')
-			}
-		} else if text = bytes.TrimSpace(text); len(text) > 0 {
+	return textfile.Lines(in, func(n int, text []byte, err error) error {
+		line := Line{Number: n, Err: err}
+		if err == nil {
 			line.Order, line.Err = f.parseJSON(text)
 		}
 
-		if len(text) > 0 {
-			if err := fn(line); err != nil {
-				return err
-			}
-		}
-
-		switch {
-		// io.EOF comes together with a last line that has no line feed.
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-	}
+		return fn(line)
+	})
 }
 
 func (f Format) parseJSON(text []byte) (transitions.Import, error) {
 	var order transitions.Import
 
-	switch {
-	// The decoder would replace these bytes, and two ids could become one.
-	case !utf8.Valid(text):
-		return order, errors.New("not UTF-8")
-	case text[0] == '[':
-		return order, errors.New("a JSON array: write one object a line (jq -c '.[]' does it)")
-	case text[0] != '{':
-		return order, errors.New("not a JSON object: for CSV, give the file the ending .csv or set --format csv")
-	}
-
-	d := json.NewDecoder(bytes.NewReader(text))
-	// A typo in a name would otherwise be ignored, and the order imported without the value.
-	d.DisallowUnknownFields()
-
-	if err := d.Decode(&order); err != nil {
-		return order, inWords(err)
-	}
-
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return order, errors.New("more than one JSON value on the line")
+	switch err := textfile.JSON(text, "an order", &order); {
+	case errors.Is(err, textfile.ErrNoObject):
+		return order, fmt.Errorf("%w: for CSV, give the file the ending .csv or set --format csv", err)
+	case err != nil:
+		return order, err
 	}
 	order.State = f.state(string(order.State))
 
 	return order, nil
-}
-
-// inWords says what is wrong with a line of JSON.
-func inWords(err error) error {
-	var kind *json.UnmarshalTypeError
-
-	field := ""
-	if errors.As(err, &kind) {
-		field = strings.TrimPrefix(kind.Field, "NewOrder.") // the embedded struct is no member of the JSON
-	}
-
-	switch {
-	case field == "orderId" && kind.Value == "number":
-		return errors.New(`orderId: is a number: write it as text, like "orderId":"17", because numbers lose zeros and digits`)
-	case field != "":
-		return fmt.Errorf("%s: is of the type %s, and must be %s", field, kind.Value, kind.Type.Kind())
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return errors.New("the JSON object has no end: each line is one object")
-	}
-
-	return fmt.Errorf("not an order in JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // setters put the text of a column into an order.
@@ -265,62 +191,28 @@ type column struct {
 	set   func(*transitions.Import, string) error
 }
 
-// maxRecord is more than the longest record of a CSV file, with what its reader has read ahead.
-const maxRecord = 2 * maxLine
-
-// bounded reads at most left bytes: a quote that is not closed would otherwise take the whole file into memory.
-type bounded struct {
-	in   io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("%w: a record has more than %d bytes; perhaps a quote is not closed", ErrFile, maxRecord)
-	}
-
-	n, err := b.in.Read(p[:min(len(p), b.left)])
-	b.left -= n
-
-	return n, err
-}
-
 func (f Format) readCSV(in *bufio.Reader, fn func(Line) error) error {
-	comma := f.Separator
-	if comma == 0 {
-		comma = ','
-	}
-
-	src := &bounded{in: in, left: maxRecord}
-	r := csv.NewReader(src)
-	r.Comma, r.ReuseRecord = comma, true
-
-	header, err := r.Read()
+	file, err := textfile.OpenCSV(in, cmp.Or(f.Separator, ','))
 	if err != nil {
-		return fmt.Errorf("%w: its header: %w", ErrFile, err)
+		return err
 	}
 
-	columns, err := f.columns(header, comma)
+	columns, err := f.columns(file)
 	if err != nil {
 		return err
 	}
 
 	for {
-		src.left = maxRecord
-
-		record, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+		var record []string
 		line := Line{}
 
-		switch bad := (*csv.ParseError)(nil); {
-		case errors.As(err, &bad):
-			line.Number, line.Err = bad.StartLine, bad.Err
+		line.Number, record, line.Err, err = file.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
 		case err != nil:
 			return err
-		default:
-			line.Number, _ = r.FieldPos(0)
+		case line.Err == nil:
 			line.Order, line.Err = f.parseRecord(record, columns)
 		}
 
@@ -331,8 +223,8 @@ func (f Format) readCSV(in *bufio.Reader, fn func(Line) error) error {
 }
 
 // columns finds the fields of the header.
-func (f Format) columns(header []string, comma rune) ([]column, error) {
-	byColumn := map[string]string{}
+func (f Format) columns(file *textfile.CSV) ([]column, error) {
+	header, byColumn := file.Header, map[string]string{}
 	for field, name := range f.Columns {
 		if setter(field) == nil {
 			return nil, fmt.Errorf("%w: --column %s=%s: there is no such field: one of %s", ErrFile, field, name, strings.Join(fields(), ", "))
@@ -371,11 +263,8 @@ func (f Format) columns(header []string, comma rune) ([]column, error) {
 		return columns, nil
 	}
 
-	// The whole header is one column if another separator stands in the file.
-	for _, other := range ";\t|," {
-		if len(header) == 1 && other != comma && strings.ContainsRune(header[0], other) {
-			return nil, fmt.Errorf("%w: its columns are separated by %q: set --separator %q", ErrFile, other, string(other))
-		}
+	if other := file.Separator(); other != "" {
+		return nil, fmt.Errorf("%w: its columns are separated by %q: set --separator %q", ErrFile, other, other)
 	}
 
 	return nil, fmt.Errorf("%w: it needs the columns orderId and state; its header has %q (--column orderId=NAME says which it is)", ErrFile, header)

@@ -50,7 +50,7 @@ func TestEachLineIsAnOrderOrHasAReason(t *testing.T) {
 		"too long":       {orderfile.Format{}, strings.Repeat("x", 1<<20+1) + "\n{\"orderId\":\"o-1\",\"state\":\"SHIPPED\"}", []string{"1: longer than 1048576 bytes", "2 o-1 SHIPPED"}},
 		"words":          {orderfile.Format{States: map[string]workflow.State{"sent": "SHIPPED"}}, `{"orderId":"o-1","state":"sent"}`, []string{"1 o-1 SHIPPED"}},
 
-		"csv":           {csv, "state,other,orderId\nSHIPPED,x,o-1\n\"PEN\"DING,,o-2\nSHIPPED,\"a\nb\",o-3\nSHIPPED\n", []string{"2 o-1 SHIPPED", `3: extraneous or missing " in quoted-field`, "4 o-3 SHIPPED", "6: wrong number of fields"}},
+		"csv":           {csv, "state,other,orderId\nSHIPPED,x,o-1\n\"PEN\"DING,,o-2\nSHIPPED,\"a\nb\",o-3\nSHIPPED\n", []string{"2 o-1 SHIPPED", `3: extraneous or missing " in quoted-field`, "4 o-3 SHIPPED", "6: 1 column, and the header has 3"}},
 		"named columns": {orderfile.Format{CSV: true, Separator: ';', Columns: map[string]string{"orderId": "Bestellung", "state": "Status"}, States: map[string]workflow.State{"verschickt": "SHIPPED"}}, "\xef\xbb\xbfBestellung;Status;state\n0017;verschickt;x\n", []string{"2 0017 SHIPPED"}},
 		"bad amount":    {csv, "orderId,state,amount,currency\no-1,SHIPPED,12.50,EUR\n", []string{`2: amount "12.50": a whole number of minor units, as 1250 for 12.50`}},
 		"bad time":      {csv, "orderId,state,createdAt\no-1,SHIPPED,21.11.2026\n", []string{`2: createdAt "21.11.2026": a time like 2026-11-21T12:00:00Z, or a day like 2026-11-21`}},
@@ -72,7 +72,7 @@ func TestAFileThatCannotBeReadSaysWhy(t *testing.T) {
 		"it is empty ":                          {csv, "\xef\xbb\xbf"},
 		"in UTF-16":                             {csv, "\xff\xfeo\x00"},
 		"or a spreadsheet":                      {csv, "PK\x03\x04"},
-		`separated by ';': set --separator ";"`: {csv, "orderId;state\no-1;SHIPPED\n"},
+		`separated by ";": set --separator ";"`: {csv, "orderId;state\no-1;SHIPPED\n"},
 		"needs the columns orderId and state":   {csv, "id,status\no-1,SHIPPED\n"},
 		`has no column "nr"`:                    {orderfile.Format{CSV: true, Columns: map[string]string{"orderId": "nr"}}, "id,state\n"},
 		"there is no such field":                {orderfile.Format{CSV: true, Columns: map[string]string{"number": "nr"}}, "nr,state\n"},

@@ -131,14 +131,14 @@ func TestTestStateQueries(t *testing.T) {
 	}
 }
 
-// The example in docs/guides/engine.md works as the page describes.
+// The example in docs/guides/engine/jsonata.md works as the page describes.
 func TestTheExampleOfJSONata(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/guides/engine.md")
+	page, err := os.ReadFile("../../../docs/guides/engine/jsonata.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	_, rest, _ := strings.Cut(string(page), "### JSONata")
+	_, rest, _ := strings.Cut(string(page), "# JSONata")
 	_, rest, _ = strings.Cut(rest, "```json\n")
 	definition, _, _ := strings.Cut(rest, "```")
 

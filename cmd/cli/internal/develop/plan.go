@@ -16,7 +16,7 @@ import (
 	"ratchet/workflow/plan"
 )
 
-const planHelp = `Reads a state machine (Amazon States Language, JSON; by default the one that Ratchet deploys) and
+const planHelp = `Reads a state machine (Amazon States Language, JSON or YAML; by default the one that Ratchet deploys) and
 an account's quotas, and answers: how many orders a second are possible and which limit binds
 first, what one order costs and how many history events it takes, and what a change gives.
 
@@ -57,9 +57,10 @@ func planCommand(s *settings.Settings) *cobra.Command {
 	c.Flags().Float64Var(&load.TableUnits, "table-units", orderTableUnits, "write units of one order in the busiest table")
 	c.Flags().Float64Var(&load.ItemUnits, "item-units", orderItemUnits, "write units of one order in an item that all orders share; 0: none")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		asl := []byte(ratchet.StateMachine)
+		name, asl := "statemachine.asl.json", []byte(ratchet.StateMachine)
 		if len(args) == 1 {
-			if asl, err = arguments.ReadFile(c, args[0]); err != nil {
+			name = args[0]
+			if asl, err = arguments.ReadFile(c, name); err != nil {
 				return err
 			}
 		}
@@ -68,7 +69,7 @@ func planCommand(s *settings.Settings) *cobra.Command {
 			return err
 		}
 
-		m, err := plan.Parse(asl)
+		m, err := plan.Parse(name, asl)
 		if err != nil {
 			return exit.With(exit.Usage, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/exit"
 	"ratchet/cmd/cli/internal/settings"
+	"ratchet/cmd/cli/internal/textfile"
 	"ratchet/server"
 )
 
@@ -67,6 +68,9 @@ cannot be used are reported and skipped, and the exit status is 2.`,
 		s.Progress.Follow(f.progress)
 
 		err = runReplay(c.Context(), b, f, func(ctx context.Context) error { return read(ctx, input, f) })
+		if errors.Is(err, textfile.ErrFile) {
+			err = exit.With(exit.Usage, err)
+		}
 		if err == nil {
 			err = f.print(c.OutOrStdout(), s.JSON)
 		}

@@ -86,16 +86,17 @@ func (f *replayFeed) bad(n int, reason error) {
 	fmt.Fprintf(f.notes, "line %d: %v\n", n, reason)
 }
 
-// expect stores the state in which an order's history ended. It fails if the order has been in the
-// input already.
-func (f *replayFeed) expect(id string, state workflow.State) error {
+// expect stores the state in which an order's history ended, and its line. It fails if the order has been in
+// the input already.
+func (f *replayFeed) expect(id string, line int, state workflow.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
-	if _, twice := f.reports[transitions.OrderID(id)]; twice {
-		return fmt.Errorf("order %s is in the input twice", id)
+	if r, twice := f.reports[transitions.OrderID(id)]; twice {
+		return fmt.Errorf("order %s stands on line %d, too: only that one is sent", id, r.line)
 	}
-	f.report(transitions.OrderID(id)).Expected = state
+	r := f.report(transitions.OrderID(id))
+	r.Expected, r.line = state, line
 
 	return nil
 }

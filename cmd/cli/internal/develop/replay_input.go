@@ -1,15 +1,12 @@
 package develop
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
+	"ratchet/cmd/cli/internal/textfile"
 	"ratchet/cmd/cli/olist"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -17,10 +14,10 @@ import (
 
 // readOlist adds the histories of the Olist data set to the feed.
 func readOlist(ctx context.Context, input io.Reader, f *replayFeed) error {
-	return olist.Read(input, func(h olist.History) error {
+	return olist.Read(input, func(n int, h olist.History) error {
 		// The order's first history counts.
-		if err := f.expect(h.OrderID, h.Ends); err != nil {
-			f.bad(0, err)
+		if err := f.expect(h.OrderID, n, h.Ends); err != nil {
+			f.bad(n, err)
 			return nil
 		}
 
@@ -39,40 +36,26 @@ func readOlist(ctx context.Context, input io.Reader, f *replayFeed) error {
 	}, f.bad)
 }
 
-// maxLine is the maximum length of a line of JSON, in bytes.
-const maxLine = 1 << 20
-
 // readRequests adds requests in JSON Lines to the feed.
 func readRequests(ctx context.Context, input io.Reader, f *replayFeed) error {
-	lines := bufio.NewReaderSize(input, maxLine)
-	for n := 1; ; n++ {
-		text, err := lines.ReadSlice('\n')
-		// The rest of the line is skipped, so that the next line is read from its beginning.
-		if errors.Is(err, bufio.ErrBufferFull) {
-			f.bad(n, fmt.Errorf("longer than %d bytes", maxLine))
-
-			for errors.Is(err, bufio.ErrBufferFull) {
-				_, err = lines.ReadSlice('\n')
-			}
-			text = nil
-		}
-
-		if len(bytes.TrimSpace(text)) > 0 {
-			if l, bad := parseLine(text); bad != nil {
-				f.bad(n, bad)
-			} else if err := f.add(ctx, l); err != nil {
-				return err
-			}
-		}
-
-		switch {
-		// io.EOF comes together with a last line that has no line feed.
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		}
+	lines, err := textfile.Open(input)
+	if err != nil {
+		return err
 	}
+
+	return textfile.Lines(lines, func(n int, text []byte, reason error) error {
+		var l line
+		if reason == nil {
+			l, reason = parseLine(text)
+		}
+
+		if reason != nil {
+			f.bad(n, reason)
+			return nil
+		}
+
+		return f.add(ctx, l)
+	})
 }
 
 // line is one request of a JSON Lines file.
@@ -88,16 +71,8 @@ type line struct {
 // order.
 func parseLine(text []byte) (line, error) {
 	var l line
-	d := json.NewDecoder(bytes.NewReader(text))
-	// A typo in a name would otherwise be ignored, and the request sent without the value.
-	d.DisallowUnknownFields()
-
-	if err := d.Decode(&l); err != nil {
-		return l, fmt.Errorf("not a JSON request: %w", err)
-	}
-
-	if _, err := d.Token(); err != io.EOF {
-		return l, errors.New("more than one JSON value on the line")
+	if err := textfile.JSON(text, "a request", &l); err != nil {
+		return l, err
 	}
 
 	check := l.Request

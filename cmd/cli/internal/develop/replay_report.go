@@ -24,6 +24,7 @@ type orderReport struct {
 	Expected   workflow.State `json:"expected,omitempty"`
 	AsExpected bool           `json:"asExpected"`
 
+	line   int // where the input has the order's history, 0 if each request has a line of its own
 	events int
 	made   []line // requests that were sent as copies and done, for late duplicates
 }

@@ -1,6 +1,10 @@
 package develop
 
 import (
+	"fmt"
+	"io"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"ratchet/activities/steps"
@@ -64,10 +68,30 @@ func machineCommand(s *settings.Settings) *cobra.Command {
 		if err != nil {
 			return exit.UsageError("%w", err)
 		}
-		_, err = c.OutOrStdout().Write(text)
+		if _, err := c.OutOrStdout().Write(text); err != nil {
+			return err
+		}
 
-		return err
+		return sayWhatItApplies(c.ErrOrStderr(), path.Applies(d))
 	}
 
 	return c
+}
+
+// sayWhatItApplies says which events an execution will not wait for. Started for an order that people or other programs
+// move, it would bring the order to its end at once.
+func sayWhatItApplies(out io.Writer, events []workflow.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+
+	names := make([]string, len(events))
+	for i, e := range events {
+		names[i] = string(e)
+	}
+
+	_, err := fmt.Fprintf(out, "an execution applies %s itself, as soon as the order is there; for events that people or other programs make: --outside %s\n",
+		strings.Join(names, ", "), strings.Join(names, ","))
+
+	return err
 }

@@ -2,18 +2,20 @@ package develop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/plural"
 	"ratchet/operate/inspect"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -36,13 +38,16 @@ become; states that are not listed keep their names:
     - from: 1
       to: 2
       states: {ON_HOLD: HELD}
-The command may be stopped and repeated; it goes on with what is left. If some orders have
-no mapping nothing is written, unless --partial leaves them out.
+If some orders have no mapping nothing is written, unless --partial leaves them out.
+
+A job migrates the orders; definitions and mapping are stored with it. A worker with the same
+target runs it, or without workers this command. Ctrl-C pauses it; then resume that job, or stop
+it and repeat this command, which goes on with what is left.
 
 An order that is deleted meanwhile, that others change during every attempt or that cannot be
-read is passed over and counted. The command reads the table again until a pass finds nothing
-to migrate, at most three times.
-Exit status: 0 done, or nothing to do; 1 orders are left; 2 bad input.`
+read is passed over and counted. The command starts another job until one finds nothing to
+migrate, at most three.
+Exit status: 0 done, or nothing to do; 1 orders are left; 2 bad input; 6 paused.`
 
 func migrateCommand(s *settings.Settings) *cobra.Command {
 	command := &cobra.Command{
@@ -56,30 +61,27 @@ func migrateCommand(s *settings.Settings) *cobra.Command {
 	dryRun := command.Flags().Bool("dry-run", false, "only count and print the plan")
 	partial := command.Flags().Bool("partial", false, "migrate what has a mapping and leave the rest")
 	cause := arguments.ReasonFlags(command)
-	segments := command.Flags().Int("segments", 4, "parts of the table that are read at the same time, 1 to 64")
+	segments := command.Flags().Int("segments", 4, "parts of the table that are counted at the same time, 1 to 64")
+	job := jobrun.AddFlags(command)
 
 	command.RunE = func(c *cobra.Command, _ []string) error {
 		if *segments < 1 || *segments > 64 {
 			return exit.UsageError("segments %d: 1 to 64", *segments)
 		}
 
-		if err := cause().Validate(); err != nil {
+		if err := errors.Join(cause().Validate(), job.Check()); err != nil {
 			return err
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {
-			m, err := migrations(s, c, b.Orders.Definition(), *definitions, *mapping)
+			m, stored, err := migrations(s, c, b.Orders.Definition(), *definitions, *mapping)
 			if err != nil {
 				return err
 			}
+			stored.Code = cause().Code
 
-			run := migration{
-				cause:      cause(),
-				orders:     b.Orders,
-				migrations: m,
-				segments:   *segments,
-				progress:   s.Progress,
-			}
+			run := migration{command: c, settings: s, backend: b, migrations: m, segments: *segments, job: job}
+			run.new = jobs.New{Kind: jobs.MigrateOrders, Migration: &stored, Reason: cause().Text}
 
 			report := migrationReport{}
 			if report.MigrationPlan, err = run.plan(c.Context()); err != nil {
@@ -94,12 +96,15 @@ func migrateCommand(s *settings.Settings) *cobra.Command {
 			// An order without a mapping would stay behind unnoticed, so --partial must say that
 			// this is meant.
 			if !*dryRun && (report.Unmapped == 0 || *partial) {
-				if err := run.migrate(c.Context(), &report); err != nil {
-					return err
-				}
+				err := run.migrate(&report)
 
+				// Also after an interrupt: what was migrated stays so.
 				if !s.JSON {
 					report.print(c.OutOrStdout())
+				}
+
+				if err != nil {
+					return err
 				}
 			}
 
@@ -156,77 +161,101 @@ func (r migrationReport) print(out io.Writer) {
 
 // migration is one run of the command.
 type migration struct {
-	orders     *transitions.Orders
+	command    *cobra.Command
+	settings   *settings.Settings
+	backend    *server.Backend
 	migrations *workflow.Migrations
 	segments   int
-	cause      transitions.Cause
-	progress   *terminal.Progress
+	job        *jobrun.Flags
+	new        jobs.New
 }
 
 // plan counts the orders and returns the plan for them.
 func (m migration) plan(ctx context.Context) (workflow.MigrationPlan, error) {
-	sweep := transitions.Sweep{Segments: m.segments, Progress: m.progress.Orders("counted")}
+	sweep := transitions.Sweep{Segments: m.segments, Progress: m.settings.Progress.Orders("counted")}
 
-	counts, err := inspect.Count(ctx, m.orders, sweep)
+	counts, err := inspect.Count(ctx, m.backend.Orders, sweep)
 	if err != nil {
 		return workflow.MigrationPlan{}, err
 	}
 
-	return m.migrations.Plan(m.orders.Definition().Version(), counts)
+	return m.migrations.Plan(m.backend.Orders.Definition().Version(), counts)
 }
 
-// migrate migrates the orders and enters the counts into the report.
-func (m migration) migrate(ctx context.Context, report *migrationReport) error {
-	sweep := transitions.Sweep{Segments: m.segments, Progress: m.progress.Orders("looked at")}
+// passes bounds how many jobs the command lets run: workers of the former version may place orders meanwhile.
+const passes = 3
 
-	done, err := m.orders.MigrateAll(ctx, m.migrations, sweep, m.cause)
-	report.Unmapped, report.Migrated, report.Gone = done.Unmapped, done.Moved, done.Gone
-	report.Busy, report.Unread, report.Left = done.Busy, done.Unreadable, done.Left
+// mostLeft bounds the orders that the report names.
+const mostLeft = 100
 
-	if err != nil {
-		// Each order is its own write, so the migrated ones stay migrated.
-		return fmt.Errorf("%w (%d were migrated; the same command goes on with the rest)", err, report.Migrated)
+// migrate lets jobs migrate the orders until one finds nothing to do, and enters the counts into the report.
+func (m migration) migrate(report *migrationReport) error {
+	for range passes {
+		j, err := m.job.Run(m.command, m.settings, m.backend, m.new)
+
+		report.Migrated += j.Counts["done"]
+		report.Unmapped, report.Gone, report.Busy, report.Unread = j.Counts["unmapped"], j.Counts["gone"], j.Counts["order_busy"], j.Counts["unreadable"]
+		report.Left = nil
+
+		if err != nil {
+			return err
+		}
+
+		for _, code := range []string{"order_busy", "unreadable", "failed"} {
+			if err := jobrun.Results(m.command.Context(), m.backend, j, code, report.leave); err != nil {
+				return err
+			}
+		}
+
+		if j.Counts["done"] == 0 {
+			break
+		}
 	}
 
 	return nil
 }
 
-// migrations reads the other versions of the target and the mappings between them.
-func migrations(s *settings.Settings, c *cobra.Command, target *workflow.Definition, definitions []string, mapping string) (*workflow.Migrations, error) {
+// leave names an order that is left, if there is room.
+func (r *migrationReport) leave(result jobs.Shown) error {
+	if len(r.Left) < mostLeft {
+		r.Left = append(r.Left, transitions.OrderID(result.ID))
+	}
+
+	return nil
+}
+
+// migrations reads the other versions of the target and the mappings between them. The job has their texts.
+func migrations(s *settings.Settings, c *cobra.Command, target *workflow.Definition, definitions []string, mapping string) (m *workflow.Migrations, stored jobs.Migration, err error) {
+	stored = jobs.Migration{Workflow: target.Name(), To: target.Version()}
 	versions := []*workflow.Definition{target}
 	for _, path := range definitions {
 		d, err := s.Definition(c, "order", path)
 		if err != nil {
-			return nil, err
+			return nil, stored, err
 		}
 
 		versions = append(versions, d)
-	}
-
-	// The program has the built-in version, so it needs no file.
-	builtIn := workflow.Order()
-	known := slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == builtIn.Version() })
-	// Only if it is a version of the same workflow.
-	if builtIn.Name() == target.Name() && !known {
-		versions = append(versions, builtIn)
+		stored.Definitions = append(stored.Definitions, file.Format(d))
 	}
 
 	var steps []workflow.Migration
 	if mapping != "" {
 		text, err := arguments.ReadFile(c, mapping)
 		if err != nil {
-			return nil, err
+			return nil, stored, err
 		}
+
+		stored.Mapping = string(text)
 
 		if steps, err = file.ParseMigrations(mapping, text); err != nil {
-			return nil, exit.With(exit.Usage, err)
+			return nil, stored, exit.With(exit.Usage, err)
 		}
 	}
 
-	m, err := workflow.NewMigrations(versions, steps)
+	m, err = workflow.NewMigrations(jobs.WithBuiltIn(versions), steps)
 	if err != nil {
-		return nil, exit.With(exit.Usage, err)
+		return nil, stored, exit.With(exit.Usage, err)
 	}
 
-	return m, nil
+	return m, stored, nil
 }

@@ -72,6 +72,7 @@ const (
 	Refused  = 3 // the request was decided and not applied, or is in conflict
 	NotFound = 4 // no such order, execution, SKU, action, key, ...
 	Forced   = 5 // a stop gave tasks back unfinished; after a clean stop it is OK
+	Paused   = 6 // the command was interrupted and has paused its job; the text says how to go on
 
 	Aborted = 130 // a second signal ended the process at once, as shells report SIGINT
 )

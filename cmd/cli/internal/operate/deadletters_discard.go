@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/settings"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/streams/deadletters"
 )
@@ -15,7 +16,9 @@ func deadLettersDiscard(s *settings.Settings) *cobra.Command {
 cannot be read. The handler never acts on the change then. A letter that waits to be redriven
 is not redriven any more.
 
-Exit status: 0 deleted, 4 no such letter.`,
+With --all a job does it: a worker runs it, or without workers this command. Ctrl-C pauses it,
+and ` + "`ratchet jobs resume`" + ` goes on. A letter that has failed again since it was selected stays.
+Exit status: 0 deleted, 3 some have stayed, 4 no such letter, 6 paused.`,
 		Example: "  ratchet deadletters discard --order o-1\n" +
 			"  ratchet deadletters discard notify LETTER\n" +
 			"  ratchet deadletters discard --all --handler notify --error 410 --dry-run",
@@ -27,7 +30,7 @@ Exit status: 0 deleted, 4 no such letter.`,
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {
-			return selection.each(c, s, b, args, "discarded", func(l deadletters.Letter) error {
+			return selection.each(c, s, b, args, jobs.DiscardDeadLetters, "discarded", func(l deadletters.Letter) error {
 				return b.DeadLetters().Delete(c.Context(), l.Handler, l.ID)
 			})
 		})

@@ -10,6 +10,7 @@ import (
 
 	"ratchet/cmd/cli/internal/exit"
 	"ratchet/cmd/cli/internal/settings"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/streams/deadletters"
 )
@@ -23,8 +24,10 @@ dead letters; they begin within about ten seconds. If the handler succeeds, the 
 deleted. If it gives up again, or the change needs no handling any more, the dead letter stays,
 with the new error.
 
+With --all a job does it: a worker runs it, or without workers this command. Ctrl-C pauses it,
+and ` + "`ratchet jobs resume`" + ` goes on. 
 Exit status: 0 queued (with --wait: handled), 3 a letter is queued already, or with --wait
-the handler has given up again or the time is over, 4 no such letter.`,
+the handler has given up again or the time is over, 4 no such letter, 6 paused.`,
 		Example: "  ratchet deadletters redrive --order o-1\n" +
 			"  ratchet deadletters redrive notify LETTER --wait 1m\n" +
 			"  ratchet deadletters redrive --all --handler notify --since 2h --error 503 --dry-run",
@@ -41,7 +44,7 @@ the handler has given up again or the time is over, 4 no such letter.`,
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {
-			err := selection.each(c, s, b, args, "queued", func(l deadletters.Letter) error {
+			err := selection.each(c, s, b, args, jobs.RedriveDeadLetters, "queued", func(l deadletters.Letter) error {
 				return b.RetryQueue().Redrive(c.Context(), l.Handler, l.ID)
 			})
 			if err != nil || *wait == 0 || *selection.dryRun {

@@ -11,10 +11,12 @@ import (
 
 	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/cmd/cli/internal/views"
 	"ratchet/internal/plural"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
@@ -27,6 +29,7 @@ type deadLetterSelection struct {
 	handler, since, error *string
 	order                 *string
 	dryRun                *bool
+	job                   *jobrun.Flags
 }
 
 func deadLetterSelectionFlags(c *cobra.Command) deadLetterSelection {
@@ -37,6 +40,7 @@ func deadLetterSelectionFlags(c *cobra.Command) deadLetterSelection {
 		since:   c.Flags().String("since", "", "with --all: only those that failed since a time, or since a duration ago"),
 		error:   c.Flags().String("error", "", "with --all: only those with this text in their error"),
 		dryRun:  c.Flags().Bool("dry-run", false, "only show the dead letters"),
+		job:     jobrun.AddFlags(c),
 	}
 }
 
@@ -60,7 +64,7 @@ func (f deadLetterSelection) check(c *cobra.Command, args []string) error {
 		return exit.UsageError("name HANDLER LETTER, or use --order or --all")
 	}
 
-	return nil
+	return f.job.Check()
 }
 
 // many tells whether the flags select dead letters.
@@ -96,9 +100,9 @@ func (f deadLetterSelection) of(ctx context.Context, b *server.Backend, handler 
 // pageOfLetters is how many dead letters of an order are read at once.
 const pageOfLetters = 100
 
-// each calls act for every dead letter that is selected, and prints the result. If act refuses a
-// dead letter, the error has the exit status exit.Refused.
-func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *server.Backend, args []string, done string, act func(deadletters.Letter) error) error {
+// each calls act for the dead letter that is named, or for those of an order, and prints the result. With --all a job of
+// the kind acts on them, one for each handler. If a dead letter is refused, the error has the exit status exit.Refused.
+func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *server.Backend, args []string, kind jobs.Kind, done string, act func(deadletters.Letter) error) error {
 	letters, handlers := b.DeadLetters(), b.Handlers()
 
 	since, err := arguments.PointInTime("since", *f.since)
@@ -154,6 +158,16 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *ser
 	var refused error
 	read := 0
 	for _, h := range handlers {
+		if *f.all && !*f.dryRun {
+			if err := f.run(c, s, b, kind, h.Name, since, done); exit.StatusOf(err) == exit.Refused {
+				refused = err
+			} else if err != nil {
+				return err
+			}
+
+			continue
+		}
+
 		for l, err := range f.of(c.Context(), b, h.Name, since) {
 			if err != nil {
 				return err
@@ -174,6 +188,21 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *ser
 	}
 
 	return refused
+}
+
+// run lets a job act on the dead letters of a handler, if it has any.
+func (f deadLetterSelection) run(c *cobra.Command, s *settings.Settings, b *server.Backend, kind jobs.Kind, handler string, since time.Time, done string) error {
+	for _, err := range f.of(c.Context(), b, handler, since) {
+		if err != nil {
+			return err
+		}
+
+		n := jobs.New{Kind: kind, Filter: jobs.Filter{Handler: handler, Since: since, Error: *f.error}}
+
+		return f.job.All(c, s, b, n, "dead letter", done+": "+handler)
+	}
+
+	return nil
 }
 
 func printDeadLetterResult(c *cobra.Command, asJSON bool, l views.PrintedDeadLetter, result string) error {

@@ -109,7 +109,7 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	command(exit.OK, "", "redrive", "--all", "--error", "another text")
 	command(exit.OK, "queued: notify", "redrive", l.Handler, l.ID)
 	command(exit.Refused, "", "redrive", l.Handler, l.ID)
-	command(exit.Refused, "is being redriven", "redrive", "--all")
+	command(exit.Refused, "waiting: ", "redrive", "--all")
 	runPoller(t, s, errors.New("the far side still refuses"))
 
 	if n := redrives(); n != 1 {

@@ -9,12 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/api/auth"
 	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/plural"
 	"ratchet/notify"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 )
 
@@ -157,12 +160,14 @@ func deliveriesResend(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "resend [ORDER/INCARNATION/TRANSITION/ENDPOINT...]", SuggestFor: []string{"redeliver"}, Short: "Send again: single deliveries, or what an endpoint missed",
 		Long: "Makes deliveries that have ended due again, under the same key and with a new schedule. A worker sends\n" +
-			"them. With --endpoint and --since it takes what the endpoint MISSED. Prints how many.",
+			"them. With --endpoint and --since it takes what the endpoint MISSED, by a job: a worker runs it, or without\n" +
+			"workers this command. Ctrl-C pauses it, and `ratchet jobs resume` goes on. Prints how many.",
 		Example: "  ratchet deliveries resend o-1/06h1hnv0clhti/3/shop\n  ratchet deliveries resend --endpoint shop --since 24h",
 	}
 	endpoint := c.Flags().String("endpoint", "", "send what this endpoint missed")
 	since := c.Flags().String("since", "", "with --endpoint: of transitions since then, like 24h or 2026-01-31T12:00:00Z")
-	limit := arguments.LimitFlag(c.Flags(), 10000, 1_000_000, "at most this many of what was missed")
+	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "with --endpoint: the tenant whose orders they are about")
+	job := jobrun.AddFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		// Both ways at once would leave open which deliveries the time applies to.
 		if (len(args) == 0) == (*endpoint == "") || (*endpoint == "") != (*since == "") {
@@ -170,17 +175,23 @@ func deliveriesResend(s *settings.Settings) *cobra.Command {
 		}
 
 		from, err := arguments.PointInTime("since", *since)
-		if err != nil {
+		if err := errors.Join(err, job.Check()); err != nil {
 			return err
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {
+			if *endpoint != "" {
+				if _, err := b.Endpoints.Get(c.Context(), *endpoint); err != nil {
+					return err
+				}
+				n := jobs.New{Kind: jobs.ResendDeliveries, Tenant: arguments.OwnerOf(*tenant), Filter: jobs.Filter{Endpoint: *endpoint, Since: from}}
+
+				return job.All(c, s, b, n, "delivery", "due again")
+			}
+
 			count := 0
 
 			var err error
-			if *endpoint != "" {
-				count, err = b.Deliveries.RedeliverMissed(c.Context(), *endpoint, from, *limit)
-			}
 
 			// The loop stops at the first error, so that the count has only deliveries that were
 			// made due.

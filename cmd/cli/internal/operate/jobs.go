@@ -2,17 +2,16 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ratchet/api/auth"
 	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/operate/jobs"
@@ -20,9 +19,9 @@ import (
 )
 
 const jobsHelp = `Jobs do one act to many things: they redrive executions, redrive or discard dead letters, resend
-deliveries, erase orders, deliver changes again, or rebuild lists. A worker runs them (part jobs): it selects
-the things, and acts on one after the other, in the order of each order. A job that is interrupted goes on
-where it was, also in another worker, and does nothing twice.
+deliveries, erase or migrate orders, deliver changes again, or rebuild lists. A worker runs them (part jobs): it selects the things, and acts on one
+after the other, in the order of each order. A job that is interrupted goes on where it was, also in
+another worker, and does nothing twice.
 
 One job of a kind is open at a time, for each tenant. A job must end within 14 days.`
 
@@ -30,7 +29,7 @@ func jobsCommand(s *settings.Settings) *cobra.Command {
 	c := settings.Group("jobs", "Do one act to many things: start, watch, pause and stop jobs",
 		jobsStart(s), jobsList(s), jobsShow(s),
 		jobChange(s, "pause", "Pause a job", "The act that runs ends as usual. `ratchet jobs resume` lets the job go on.", (*jobs.Store).Pause),
-		jobChange(s, "resume", "Let a paused job go on", "A worker takes it within some seconds.", (*jobs.Store).Resume),
+		jobChange(s, "resume", "Let a paused job go on", "A worker takes it within some seconds. With --here the command follows it to its end, and runs it without workers.", (*jobs.Store).Resume),
 		jobChange(s, "stop", "Stop a job for good", "What it has done stays done. The act that runs ends as usual.", (*jobs.Store).Stop))
 	c.Long = jobsHelp
 
@@ -47,12 +46,13 @@ const jobsStartHelp = `Stores a job, which a worker takes within some seconds, a
   streams-replay        changes of orders, to --handler or all handlers, since --since (of their journals)
   streams-refill        the same, but only what a handler has not got: after a gap of the stream
   lists-rebuild         the lists of orders, part by part
+  orders-migrate        by ` + "`ratchet workflow migrate`" + `, which stores mapping and definitions with the job
 
 With ids instead, it acts on those: ids of orders, dead letters (with --handler) or deliveries, at most 1,000.
 --dry-run makes a job that only counts what it would act on, by reason, and keeps a sample.
---here runs the job in this command, for where there are no workers. Ctrl-C pauses it then.
+--here follows the job to its end, and runs it in this command where there are no workers. Ctrl-C pauses it then.
 Exit status: 0 stored, or with --here done, 1 with --here: it ended otherwise, 2 bad input, 3 another job of
-the kind is open.`
+the kind is open, 6 with --here: paused by Ctrl-C.`
 
 func jobsStart(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
@@ -115,23 +115,14 @@ func jobsStart(s *settings.Settings) *cobra.Command {
 	return s.Long(c, "running the job")
 }
 
-// runHere runs the job until it ends. Ctrl-C pauses it.
+// runHere follows the job until it ends, and runs it if there is no worker. Ctrl-C pauses it.
 func runHere(c *cobra.Command, s *settings.Settings, b *server.Backend, j jobs.Job) error {
-	runner, err := b.JobRunner("cli:" + arguments.UserName())
-	if err != nil {
+	j, err := jobrun.Follow(c, s, b, j)
+	if errors.Is(err, jobs.ErrElsewhere) {
 		return err
 	}
 
-	j, err = runner.RunOne(c.Context(), j.Tenant, j.ID)
-	if err := showJob(c.OutOrStdout(), s.JSON, j, err); err != nil {
-		return err
-	}
-
-	if j.State != jobs.Done {
-		return exit.With(exit.Failure, nil)
-	}
-
-	return nil
+	return errors.Join(showJob(c.OutOrStdout(), s.JSON, j, nil), err)
 }
 
 func jobsList(s *settings.Settings) *cobra.Command {
@@ -153,7 +144,7 @@ func jobsList(s *settings.Settings) *cobra.Command {
 				err = terminal.PrintLines(c.OutOrStdout(), found)
 			} else {
 				for _, j := range found {
-					if _, err = fmt.Fprintln(c.OutOrStdout(), jobLine(j)); err != nil {
+					if _, err = fmt.Fprintln(c.OutOrStdout(), jobrun.Line(j)); err != nil {
 						return err
 					}
 				}
@@ -189,9 +180,17 @@ func jobChange(s *settings.Settings, verb, short, long string, change func(*jobs
 		Long: long + "\n\nExit status: 0 it is, or will be soon, 3 the job has ended, 4 no such job.",
 	}
 	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "the tenant whose job it is")
+
+	here := new(bool)
+	if verb == "resume" {
+		c.Flags().BoolVar(here, "here", false, "follow the job to its end, and run it in this command if no worker does")
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.With(c.Context(), func(b *server.Backend) error {
 			j, err := change(b.Jobs, c.Context(), arguments.OwnerOf(*tenant), args[0])
+			if err == nil && *here {
+				return runHere(c, s, b, j)
+			}
 
 			return showJob(c.OutOrStdout(), s.JSON, j, err)
 		})
@@ -200,50 +199,11 @@ func jobChange(s *settings.Settings, verb, short, long string, change func(*jobs
 	return c
 }
 
-// jobLine is a job in one line.
-func jobLine(j jobs.Job) string {
-	state := string(j.State)
-	if j.Wanted != "" {
-		state += ", to be " + string(j.Wanted)
-	}
-
-	if j.Problem != "" {
-		state += ": " + j.Problem
-	}
-
-	kind := string(j.Kind)
-	if j.DryRun {
-		kind += " (dry run)"
-	}
-
-	total := fmt.Sprint(j.Total)
-	if !j.Selected {
-		total += " so far"
-	}
-
-	return fmt.Sprintf("%s  %s  %s  %d of %s", j.ID, kind, state, j.Results(), total)
-}
-
 // showJob prints a job, unless there is an error.
 func showJob(out io.Writer, asJSON bool, j jobs.Job, err error) error {
 	if err != nil {
 		return err
 	}
 
-	if asJSON {
-		return terminal.PrintJSON(out, j)
-	}
-
-	lines := []string{jobLine(j), "    by " + j.By + ": " + j.Reason}
-	for _, code := range slices.Sorted(maps.Keys(j.Counts)) {
-		lines = append(lines, fmt.Sprintf("    %d %s", j.Counts[code], code))
-	}
-
-	for _, s := range j.Sample {
-		lines = append(lines, "    like "+s.ID+": "+s.Code)
-	}
-
-	_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
-
-	return err
+	return jobrun.Print(out, asJSON, j)
 }

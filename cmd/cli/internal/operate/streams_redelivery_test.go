@@ -36,7 +36,7 @@ func TestReplayAndRebuildOfOrders(t *testing.T) {
 			"effects that have happened are not repeated; --again repeats notifications",
 		}},
 		{about: "a replay from the journal", args: "replay --order o-1 --handler notify --from-journal --again", want: []string{
-			"1 order read, 2 changes proved, 2 deliveries queued",
+			"queued: 1 order (job ",
 		}},
 	} {
 		t.Run(c.about, func(t *testing.T) {

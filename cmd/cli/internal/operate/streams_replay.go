@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/cmd/cli/internal/views"
 	"ratchet/internal/plural"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/streams/replay"
@@ -32,13 +35,14 @@ booked twice, and no payment is captured twice.
 
 With --from-journal the changes come from the orders' journals and what the orders remember,
 however old they are. The content of an order (lines, total, addresses, notes) is then that
-of now.
+of now. A job does it: a worker runs it, or without workers this command. Ctrl-C pauses it, and
+` + "`ratchet jobs resume`" + ` goes on.
 
 While it reads, the command is a reader of each shard beside the workers; AWS allows two
 readers. When more than --max-waiting orders wait for a handler, it waits for the workers.
 
 Exit status: 0 all changes are in the queues (or, with --dry-run, were counted), 1 it ended
-early; what was queued until then is delivered.`
+early; what was queued until then is delivered. 6: its job was paused.`
 
 func streamsReplay(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
@@ -48,8 +52,10 @@ func streamsReplay(s *settings.Settings) *cobra.Command {
 	}
 	flags := redeliveryFlags(c, "repeat effects that have happened", "count the changes and queue none",
 		"take the changes from the orders' journals, however old")
+	job := jobrun.AddFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		since, err := flags.check(c)
+		err = errors.Join(err, job.Check())
 
 		switch {
 		case err != nil:
@@ -60,6 +66,21 @@ func streamsReplay(s *settings.Settings) *cobra.Command {
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {
+			if *flags.fromJournal && !*flags.dryRun {
+				n := jobs.New{Kind: jobs.ReplayStream, Again: *flags.again, Filter: jobs.Filter{Handler: *flags.handler, Since: since}}
+
+				// Without a handler of the name a worker could only pause the job.
+				if _, err := flags.selectedHandlers(b); err != nil {
+					return err
+				}
+
+				if *flags.order != "" {
+					n.IDs, n.Filter.Since = []string{*flags.order}, time.Time{}
+				}
+
+				return job.All(c, s, b, n, "order", "queued")
+			}
+
 			if *flags.fromJournal {
 				r, err := flags.rebuild(b, since)
 				if err != nil {

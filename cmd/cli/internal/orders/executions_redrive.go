@@ -9,12 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/api/auth"
 	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/plural"
 	"ratchet/operate/executions"
+	"ratchet/operate/jobs"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -28,7 +31,10 @@ the failure. The service refuses a redrive 14 days after the end of an
 execution, a year after its start, and at 25,000 events; ` + "`ratchet executions repair`" + ` helps
 there, and where the state machine itself was wrong.
 
-Exit status 3: at least one execution was not redriven.`
+Selected failures are redriven by a job: a worker runs it, or without workers this command. Ctrl-C
+pauses it, and ` + "`ratchet jobs resume`" + ` goes on.
+
+Exit status: 3 at least one execution was not redriven, 6 paused.`
 
 func executionsRedrive(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
@@ -39,9 +45,11 @@ func executionsRedrive(s *settings.Settings) *cobra.Command {
 	filter := surveyFlags(c)
 	all := c.Flags().Bool("all", false, "every order whose execution failed")
 	dry := c.Flags().Bool("dry-run", false, "only print what would be redriven")
+	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "without names of orders: the tenant whose orders they are")
+	job := jobrun.AddFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		f, err := filter(args)
-		if err != nil {
+		if err := errors.Join(err, job.Check()); err != nil {
 			return err
 		}
 
@@ -51,7 +59,14 @@ func executionsRedrive(s *settings.Settings) *cobra.Command {
 			return exit.UsageError("name orders, or select them by --error, --since or --until, or give --all")
 		}
 
-		return s.With(c.Context(), func(b *server.Backend) error { return redriveAll(c, s, b, f, *dry) })
+		return s.With(c.Context(), func(b *server.Backend) error {
+			if len(args) > 0 || *dry {
+				return redriveAll(c, s, b, f, *dry)
+			}
+			n := jobs.New{Kind: jobs.RedriveExecutions, Tenant: arguments.OwnerOf(*tenant), Filter: jobs.Filter{Error: f.Error, Since: f.Since, Until: f.Until}}
+
+			return job.All(c, s, b, n, "execution", "redriven")
+		})
 	}
 
 	return s.Long(c, "looking at executions")

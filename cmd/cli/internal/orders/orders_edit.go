@@ -21,6 +21,9 @@ A repeat with the same --event-id makes no second edit as long as the order reme
 first; without --event-id every call is a new edit. With --if-match the edit is made only
 if the content still has that version (` + "`orders get --json`" + `: contentVersion).
 
+Each edit also sets and removes own attributes in its write (--set, --remove), on the
+conditions of --if and --if-missing.
+
 The order keeps who made its newest edit, and why (--reason, --reason-text).`
 
 // ordersEdit returns the commands that change an order's content.
@@ -48,6 +51,7 @@ func editCommand(s *settings.Settings, use, short string, args cobra.PositionalA
 
 	event := c.Flags().String("event-id", "", "name of this edit; default: a new name for each call")
 	cause := arguments.ReasonFlags(c)
+	own := ownFlags(c)
 	ifMatch := c.Flags().Int64("if-match", -1, "edit only if the content has this version; -1: any")
 	// Only a note has an author.
 	if strings.HasPrefix(use, "add-note") {
@@ -67,6 +71,10 @@ func editCommand(s *settings.Settings, use, short string, args cobra.PositionalA
 		// Every call is then a new edit.
 		if e.EventID == "" {
 			e.EventID = transitions.RequestID("cli-" + arguments.NewRequestID())
+		}
+
+		if e.Own, err = own(); err != nil {
+			return err
 		}
 
 		switch {

@@ -11,6 +11,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/plural"
@@ -30,7 +31,8 @@ With --ended-before they are those of one tenant that have ended before a time, 
 ago: run it every day, for each tenant, to keep no person for longer than that. The end is when the
 order came into a state that no event leaves, of the definition that workers run. The orders come from
 the lists of orders (setting order-lists); without them this scans the table of orders. Orders that are
-erased are left out, so the command may be stopped and repeated.
+erased are left out, so the command may be repeated. A job erases them: a worker runs it, or without
+workers this command. Ctrl-C pauses it, and ` + "`ratchet jobs resume`" + ` goes on.
 
 An order is refused, with the reason, if it has not ended, cannot be read, has moved in the last minutes,
 or if a handler, the journal or a report of the carrier is behind. Repeat the command for those: what is
@@ -42,7 +44,7 @@ of the letter: repeat the command after ` + "`ratchet deadletters discard HANDLE
 
 docs/operate/privacy.md lists what this command cannot reach, like histories of executions and backups, and
 for how long that is kept.
-Exit status: 0 all erased, 2 bad input, 3 some were refused, 4 no such order.`
+Exit status: 0 all erased, 2 bad input, 3 some were refused, 4 no such order, 6 paused.`
 
 func ordersErase(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
@@ -53,10 +55,11 @@ func ordersErase(s *settings.Settings) *cobra.Command {
 	endedBefore := c.Flags().String("ended-before", "", "all orders that have ended before a time, or before a duration ago like 400d")
 	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "with --customer and --ended-before: the tenant whose orders they are")
 	dryRun := c.Flags().Bool("dry-run", false, "only show what would be done")
+	job := jobrun.AddFlags(c)
 
 	c.RunE = func(c *cobra.Command, args []string) error {
 		before, err := checkErasure(c, args, *customer, *endedBefore, *tenant)
-		if err != nil {
+		if err := errors.Join(err, job.Check()); err != nil {
 			return err
 		}
 
@@ -70,6 +73,8 @@ func ordersErase(s *settings.Settings) *cobra.Command {
 			switch {
 			case *customer != "":
 				err = run.ofCustomer(c.Context(), *tenant, *customer)
+			case *endedBefore != "" && !*dryRun:
+				err = run.byJob(c.Context(), s, job, arguments.OwnerOf(*tenant), before)
 			case *endedBefore != "":
 				err = run.endedBefore(c.Context(), arguments.OwnerOf(*tenant), before)
 			default:

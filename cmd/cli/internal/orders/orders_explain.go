@@ -89,7 +89,7 @@ func ordersExplain(s *settings.Settings) *cobra.Command {
 				return err
 			}
 
-			return printTimeline(c.OutOrStdout(), moments, incomplete, e.Options)
+			return printTimeline(c.OutOrStdout(), moments, incomplete, e)
 		})
 	}
 
@@ -195,9 +195,9 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 		fmt.Fprintf(w, "%s\t%s\n", option.Event, reasonFor(option))
 	}
 
-	edit := "not any more: it is past its payment, or ended"
+	edit := fmt.Sprintf("no: the definition lets no one edit an order that is %s", e.Order.State)
 	if e.Editable {
-		edit = "yes: lines, addresses, notes"
+		edit = "yes: lines, addresses, notes, own attributes"
 	}
 	fmt.Fprintf(w, "edit its content\t%s\n", edit)
 

@@ -10,7 +10,6 @@ import (
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/plural"
 	"ratchet/server"
-	"ratchet/transitions/timers"
 )
 
 const rebuildTimersHelp = `Writes the due row of every order that time moves: of orders that are older than the timed transitions
@@ -26,30 +25,20 @@ func ordersRebuildTimers(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{Use: "rebuild-timers", Short: "Write the due rows of orders that time moves", Args: cobra.NoArgs, Long: rebuildTimersHelp, Example: "  ratchet orders rebuild-timers"}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.With(c.Context(), func(b *server.Backend) error {
-			waiting, err := b.Scheduled.Rebuild(c.Context(), func(n int) { s.Progress.Print("%s read", plural.Of(n, "scheduled request")) })
+			read := func(n int) { s.Progress.Print("%s read", plural.Of(n, "scheduled request")) }
+
+			found, err := b.RebuildDueRows(c.Context(), read, s.Progress.Orders("read"))
 			if err != nil {
 				return err
 			}
 
-			var found timers.Rebuilt
-			if b.Orders.HasTimers() {
-				seen := s.Progress.Orders("read")
-				if found, err = b.Timers.Rebuild(c.Context(), func(r timers.Rebuilt) { seen(r.Orders) }); err != nil {
-					return err
-				}
-			}
-
 			if s.JSON {
-				err = terminal.PrintJSON(c.OutOrStdout(), struct {
-					timers.Rebuilt
-
-					Scheduled int `json:"scheduled"`
-				}{found, waiting})
+				err = terminal.PrintJSON(c.OutOrStdout(), found)
 			} else {
 				if found.Resumed {
 					fmt.Fprintln(c.OutOrStdout(), "went on after a run that was stopped")
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s: time moves %d of them; %d cannot be read; %s\n", plural.Of(found.Orders, "order"), found.Timers, found.Unreadable, plural.Of(waiting, "scheduled request"))
+				fmt.Fprintf(c.OutOrStdout(), "%s: time moves %d of them; %d cannot be read; %s\n", plural.Of(found.Orders, "order"), found.Timers, found.Unreadable, plural.Of(found.Scheduled, "scheduled request"))
 			}
 
 			if err == nil && found.Unreadable > 0 {

@@ -20,10 +20,12 @@ func ordersShip(s *settings.Settings) *cobra.Command {
 		Long: "Adds the parcel's pieces to the shipped ones and moves the order with the same write, by the\n" +
 			"events that its definition names: until its last piece has left a shop's order is\n" +
 			"PARTIALLY_SHIPPED, then SHIPPED. A repeat with the same --parcel changes nothing; with other\n" +
-			"lines it is refused.",
+			"lines or own attributes it is refused. The same write sets and removes own attributes (--set,\n" +
+			"--remove), on the conditions of --if and --if-missing.",
 	}
 	cause := arguments.ReasonFlags(c)
 	checkSkipped := forceFlag(c, cause)
+	own := ownFlags(c)
 	id := c.Flags().String("parcel", "", "name of the parcel, like a tracking number (required)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *id == "" {
@@ -39,6 +41,11 @@ func ordersShip(s *settings.Settings) *cobra.Command {
 				return exit.UsageError("line %q: must be SKU:QUANTITY, the quantity a whole number", text)
 			}
 			p.Lines = append(p.Lines, transitions.ParcelLine{SKU: text[:i], Quantity: quantity})
+		}
+
+		var err error
+		if p.Own, err = own(); err != nil {
+			return err
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {

@@ -11,7 +11,7 @@ import (
 )
 
 // printTimeline prints the moments, oldest first, and after them the next steps that they need.
-func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect.Unread, options []inspect.Option) error {
+func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect.Unread, e inspect.Explanation) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\ntime line")
 
@@ -27,6 +27,11 @@ func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect
 
 	// Always print a line: no line could mean that nothing was looked at.
 	nothing := true
+	if _, moved := e.Order.MovedByOther(); moved || e.Order.TransitionID == 0 {
+		fmt.Fprintf(w, "order\t%s\n", inLine(e.Note))
+		nothing = false
+	}
+
 	for _, m := range moments {
 		if m.Next != "" {
 			fmt.Fprintf(w, "%s\t%s\n", m.Kind, m.Next)
@@ -35,7 +40,7 @@ func printTimeline(out io.Writer, moments []inspect.Moment, incomplete []inspect
 	}
 
 	if nothing {
-		fmt.Fprintln(w, nothingToDo(options))
+		fmt.Fprintln(w, nothingToDo(e.Options))
 	}
 
 	return w.Flush()

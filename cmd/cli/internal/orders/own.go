@@ -68,23 +68,21 @@ func parseOwn(pairs []string) (transitions.Attributes, error) {
 	return own, nil
 }
 
+// ordersEditOwn returns the edit that changes nothing else: its change is the edit itself.
 func ordersEditOwn(s *settings.Settings) *cobra.Command {
-	var own func() (transitions.OwnChange, error)
-
-	c := editCommand(s, "set-own ORDER", "Set and remove own attributes (--set, --remove)", cobra.ExactArgs(1),
+	return editCommand(s, "set-own ORDER", "Set and remove own attributes (--set, --remove)", cobra.ExactArgs(1),
 		func(c *cobra.Command, _ []string) (sendEdit, error) {
-			change, err := own()
-			if err == nil && len(change.Set)+len(change.Remove) == 0 {
-				err = exit.UsageError("--set or --remove must be given")
+			if !c.Flags().Changed("set") && !c.Flags().Changed("remove") {
+				return nil, exit.UsageError("--set or --remove must be given")
 			}
 
 			return func(o *transitions.Orders, e transitions.Edit) (transitions.Result, error) {
-				return o.SetOwn(c.Context(), e, change)
-			}, err
-		})
-	own = ownFlags(c)
+				change := e.Own
+				e.Own = transitions.OwnChange{}
 
-	return c
+				return o.SetOwn(c.Context(), e, change)
+			}, nil
+		})
 }
 
 // printOwn prints own attributes, one on each line: texts as they are, other values in DynamoDB's JSON.

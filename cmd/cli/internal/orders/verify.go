@@ -130,7 +130,7 @@ func (v *verification) add(c inspect.Check) error {
 	}
 
 	for _, f := range mismatches {
-		if _, err := fmt.Fprintf(v.out, "order %s (%s, transition %d): %s: %s\n", c.OrderID, c.State, c.TransitionID, f.Kind, f.Detail); err != nil {
+		if _, err := fmt.Fprintf(v.out, "order %s (%s, transition %d): %s: %s\n  %s\n", c.OrderID, c.State, c.TransitionID, f.Kind, f.Detail, f.Advice); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,10 @@
 package jsonpath
 
-import "ratchet/embedded/internal/stepfunctions/rawjson"
+import (
+	"strings"
+
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
 
 // Path is a compiled path.
 type Path struct {
@@ -52,6 +56,38 @@ func Compile(text string) (*Path, error) {
 	}
 
 	return path, nil
+}
+
+// Begin returns what a path begins with: "$", "$$" or a variable with its "$", and the steps up to the first one that may
+// match several places. whole says that these are all steps. Of a text that is no path it returns what stands before the
+// fault, with the error.
+func Begin(text string) (root string, steps []rawjson.Step, whole bool, err error) {
+	p := &parser{s: text}
+	path, err := p.path()
+
+	if err == nil && p.i != len(text) {
+		err = p.errorf("unexpected %q", text[p.i])
+	}
+
+	switch {
+	case path.context:
+		root = "$$"
+	case strings.HasPrefix(text, "$"):
+		root = "$" + path.variable
+	}
+
+	for _, s := range path.steps {
+		switch {
+		case s.kind == stepMembers && len(s.names) == 1:
+			steps = append(steps, rawjson.Step{Name: s.names[0]})
+		case s.kind == stepIndexes && len(s.indexes) == 1:
+			steps = append(steps, rawjson.Step{Index: s.indexes[0], IsIndex: true})
+		default:
+			return root, steps, false, err
+		}
+	}
+
+	return root, steps, err == nil, err
 }
 
 // String returns the path as it was written.

@@ -6,13 +6,14 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// path reads a path that starts with $, $$ or $name, up to its last step.
+// path reads a path that starts with $, $$ or $name, up to its last step. With an error, the path has the steps before
+// the fault.
 func (p *parser) path() (*Path, error) {
 	from := p.i
 	path := &Path{}
 
 	if !p.take("$") {
-		return nil, p.errorf("a path must start with $")
+		return path, p.errorf("a path must start with $")
 	}
 
 	if path.variable = p.variable(); path.variable == "" {
@@ -22,7 +23,7 @@ func (p *parser) path() (*Path, error) {
 
 	var err error
 	if path.steps, err = p.steps(); err != nil {
-		return nil, err
+		return path, err
 	}
 
 	path.text = p.s[from:p.i]
@@ -51,7 +52,7 @@ func (p *parser) path() (*Path, error) {
 // maxDescents bounds the cost of a path: each .. multiplies the places that the path visits.
 const maxDescents = 3
 
-// steps reads all steps that follow.
+// steps reads all steps that follow. With an error, it returns those before the fault.
 func (p *parser) steps() ([]step, error) {
 	var steps []step
 	descents := 0
@@ -59,7 +60,7 @@ func (p *parser) steps() ([]step, error) {
 		switch {
 		case p.take(".."):
 			if descents++; descents > maxDescents {
-				return nil, p.errorf("a path may descend with .. %d times at most", maxDescents)
+				return steps, p.errorf("a path may descend with .. %d times at most", maxDescents)
 			}
 
 			steps = append(steps, step{kind: stepDescend})
@@ -71,7 +72,7 @@ func (p *parser) steps() ([]step, error) {
 
 			s, err := p.dotted()
 			if err != nil {
-				return nil, err
+				return steps, err
 			}
 
 			steps = append(steps, s)
@@ -83,14 +84,14 @@ func (p *parser) steps() ([]step, error) {
 
 			s, err := p.dotted()
 			if err != nil {
-				return nil, err
+				return steps, err
 			}
 
 			steps = append(steps, s)
 		case p.take("["):
 			s, err := p.bracket()
 			if err != nil {
-				return nil, err
+				return steps, err
 			}
 
 			steps = append(steps, s)

@@ -1,0 +1,105 @@
+package jobs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+	"ratchet/workflow/file"
+)
+
+// Migration says how orders come to another version of their definition. It has all that a worker needs, which has
+// only its own definition.
+type Migration struct {
+	// Workflow and To name the definition of the workers that run the job. Others refuse it.
+	Workflow string `json:"workflow"`
+	To       int    `json:"to"`
+	// Definitions are the texts of files with other versions, Mapping that of the file with the mappings.
+	Definitions []string `json:"definitions,omitempty"`
+	Mapping     string   `json:"mapping,omitempty"`
+	// Code is the code of the cause that the transitions have. Default: "job".
+	Code string `json:"code,omitempty"`
+}
+
+// mostMigration bounds the texts of a migration, in bytes: with the rest of a job they fit into one item.
+const mostMigration = 128 << 10
+
+func (m *Migration) size() int {
+	n := len(m.Mapping)
+	for _, text := range m.Definitions {
+		n += len(text)
+	}
+
+	return n
+}
+
+// fault returns what is wrong with the migration, "" if nothing is.
+func (m *Migration) fault() string {
+	switch {
+	case m.Workflow == "" || m.To < 1:
+		return "workflow and to must be set"
+	case m.size() > mostMigration:
+		return fmt.Sprintf("at most %d bytes", mostMigration)
+	}
+
+	for i, text := range m.Definitions {
+		if _, err := file.Parse(fmt.Sprintf("definition %d", i+1), []byte(text)); err != nil {
+			return err.Error()
+		}
+	}
+
+	if m.Mapping != "" {
+		if _, err := file.ParseMigrations("mapping", []byte(m.Mapping)); err != nil {
+			return err.Error()
+		}
+	}
+
+	return ""
+}
+
+func (m *Migration) cause(j Job) transitions.Cause {
+	return transitions.Cause{Code: cmp.Or(m.Code, "job"), Text: j.Reason, Actor: j.By, Source: "job"}
+}
+
+// Ways reads the texts. The target is the definition that orders are brought to. The error is ErrInvalid.
+func (m *Migration) Ways(target *workflow.Definition) (*workflow.Migrations, error) {
+	versions := []*workflow.Definition{target}
+
+	for i, text := range m.Definitions {
+		d, err := file.Parse(fmt.Sprintf("definition %d", i+1), []byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		versions = append(versions, d)
+	}
+
+	var steps []workflow.Migration
+	if m.Mapping != "" {
+		var err error
+		if steps, err = file.ParseMigrations("mapping", []byte(m.Mapping)); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+
+	ways, err := workflow.NewMigrations(WithBuiltIn(versions), steps)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+
+	return ways, nil
+}
+
+// WithBuiltIn adds the program's own version of the orders' definition, which needs no file, if it is one of the same
+// workflow and is not there.
+func WithBuiltIn(versions []*workflow.Definition) []*workflow.Definition {
+	own := workflow.Order()
+	known := slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == own.Version() })
+
+	if own.Name() == versions[0].Name() && !known {
+		versions = append(versions, own)
+	}
+
+	return versions
+}
