@@ -27,26 +27,20 @@ const migrateHelp = `Brings orders from older versions of the definition to the 
 built-in one, or --order-definition). It first counts all orders by version and state
 and prints the plan. With --dry-run it stops there. Otherwise every order of another
 version gets its new state and version by one conditional write, as a transition with the
-event "migrate" and the next id: it is in the journal, and an execution of the order
-learns of it as of any other transition. Orders may move meanwhile; a worker refuses an
-order of a version that it does not know until the order is migrated.
+event "migrate" and the next id. Orders may move meanwhile; a worker refuses an order of a
+version that it does not know until the order is migrated.
 
 --definition names a file with another version, --mapping one that says what its states
 become; states that are not listed keep their names:
 
-  migrations:
-    - from: 1
-      to: 2
-      states: {ON_HOLD: HELD}
+  migrations: [{from: 1, to: 2, states: {ON_HOLD: HELD}}]
+
 If some orders have no mapping nothing is written, unless --partial leaves them out.
 
-A job migrates the orders; definitions and mapping are stored with it. A worker with the same
-target runs it, or without workers this command. Ctrl-C pauses it; then resume that job, or stop
-it and repeat this command, which goes on with what is left.
-
-An order that is deleted meanwhile, that others change during every attempt or that cannot be
-read is passed over and counted. The command starts another job until one finds nothing to
-migrate, at most three.
+A job migrates the orders, with definitions and mapping stored. A worker with the same target
+runs it, or without workers this command. Ctrl-C pauses it: resume it, or stop it and repeat
+the command. An order that was deleted, that others change during every attempt or that
+cannot be read is counted. At most three jobs run, until one finds nothing to migrate.
 Exit status: 0 done, or nothing to do; 1 orders are left; 2 bad input; 6 paused.`
 
 func migrateCommand(s *settings.Settings) *cobra.Command {

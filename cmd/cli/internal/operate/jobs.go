@@ -49,10 +49,9 @@ const jobsStartHelp = `Stores a job, which a worker takes within some seconds, a
   orders-migrate        by ` + "`ratchet workflow migrate`" + `, which stores mapping and definitions with the job
 
 With ids instead, it acts on those: ids of orders, dead letters (with --handler) or deliveries, at most 1,000.
---dry-run makes a job that only counts what it would act on, by reason, and keeps a sample.
---here follows the job to its end, and runs it in this command where there are no workers. Ctrl-C pauses it then.
-Exit status: 0 stored, or with --here done, 1 with --here: it ended otherwise, 2 bad input, 3 another job of
-the kind is open, 6 with --here: paused by Ctrl-C.`
+--dry-run only counts what the job would act on, by reason, with a sample. --here follows the job to its end,
+and runs it where there are no workers; Ctrl-C pauses it then.
+Exit status: 0 stored or done, 1 it ended otherwise, 2 bad input, 3 another job of the kind is open, 6 paused.`
 
 func jobsStart(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

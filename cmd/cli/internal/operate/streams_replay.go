@@ -34,9 +34,8 @@ more, under new keys. The other handlers act once per order in any case: a shipm
 booked twice, and no payment is captured twice.
 
 With --from-journal the changes come from the orders' journals and what the orders remember,
-however old they are. The content of an order (lines, total, addresses, notes) is then that
-of now. A job does it: a worker runs it, or without workers this command. Ctrl-C pauses it, and
-` + "`ratchet jobs resume`" + ` goes on.
+however old they are, and with the content that the order has now. A job does it: a worker runs
+it, or without workers this command. Ctrl-C pauses it; ` + "`ratchet jobs resume`" + ` goes on.
 
 While it reads, the command is a reader of each shard beside the workers; AWS allows two
 readers. When more than --max-waiting orders wait for a handler, it waits for the workers.

@@ -28,16 +28,13 @@ lines, amounts and payments stay. Nothing brings the person back.
 
 With --customer the orders are those of a customer of one tenant. This scans the table of orders.
 With --ended-before they are those of one tenant that have ended before a time, or before a duration
-ago: run it every day, for each tenant, to keep no person for longer than that. The end is when the
-order came into a state that no event leaves, of the definition that workers run. The orders come from
-the lists of orders (setting order-lists); without them this scans the table of orders. Orders that are
-erased are left out, so the command may be repeated. A job erases them: a worker runs it, or without
-workers this command. Ctrl-C pauses it, and ` + "`ratchet jobs resume`" + ` goes on.
+ago: run it every day, for each tenant. The end is when the order came into a state that no event
+leaves. They come from the lists of orders (setting order-lists), or from a scan. A job erases them: a
+worker runs it, or without workers this command. Ctrl-C pauses it; ` + "`ratchet jobs resume`" + ` goes on.
 
 An order is refused, with the reason, if it has not ended, cannot be read, has moved in the last minutes,
-or if a handler, the journal or a report of the carrier is behind. Repeat the command for those: what is
-erased stays so, and a repeat goes on with the rest. --dry-run only shows which orders would be erased
-or refused.
+or if a handler, the journal or a report of the carrier is behind. Repeat the command for those.
+--dry-run only shows which orders would be erased or refused.
 
 A dead letter that cannot be read may name the person. Its order is refused with the handler and the id
 of the letter: repeat the command after ` + "`ratchet deadletters discard HANDLER LETTER`" + `.
