@@ -546,7 +546,7 @@ locals {
         resources = [["table", "@refusals"]]
       },
       {
-        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@scheduled-requests"]]
       },
     ]

@@ -266,6 +266,7 @@ func untilListed(ctx context.Context, t *testing.T, b *server.Backend, states ma
 
 	for {
 		began := time.Now()
+
 		listed := effectsIn(ctx, t, b, b.Tables.OrderLists)
 		if listed == len(states)+1 {
 			return

@@ -29,7 +29,7 @@ const (
 )
 
 // TestTheMonthIsComputed: the table of docs/operate/production.md follows from the prices on that page and from the units that
-// docs/operate/costs.md has measured. With -update the test writes it.
+// docs/reference/costs.md has measured. With -update the test writes it.
 func TestTheMonthIsComputed(t *testing.T) {
 	page := readText(t, productionPage)
 	m := newMonth(t, page)
@@ -125,7 +125,7 @@ type bill struct {
 func newMonth(t *testing.T, page string) *bill {
 	t.Helper()
 
-	costs := readText(t, "../../docs/operate/costs.md")
+	costs := readText(t, "../../docs/reference/costs.md")
 	m := &bill{t: t, page: page, callBytes: bytesOfAPoll(t), polls: openPolls * float64(len(created(t, initialized(t)).Activities))}
 
 	life := numbers(t, costs, `(?s)<!-- measured: life -->.*?\| all \| ([\d.]+) \| ([\d.]+) \|`)

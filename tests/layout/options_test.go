@@ -20,6 +20,7 @@ var unset = map[string]string{
 	"operate/jobs.RunnerConfig.AtOnce":      "tests show the bound with few jobs",
 	"operate/jobs.RunnerConfig.Lease":       "tests of workers that are killed need short leases",
 	"operate/jobs.RunnerConfig.Look":        "tests wait for runners that look often",
+	"operate/jobs.Config.Now":               "tests show that a wrong clock of a machine changes no lease",
 	"operate/jobs.Config.Rows":              "tests show how a job ends whose rows have expired",
 	"payments.Config.Now":                   "a clock for tests; it goes when the package is rebuilt",
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/once/txn"
 	"ratchet/tests/shop"
 	"ratchet/transitions"
@@ -39,22 +40,32 @@ type world struct {
 	mu       sync.Mutex
 	ended    []string                        // that sweeps have ended
 	between  func(*dynamodb.DeleteItemInput) // is called after each deletion, if it is set
+	before   func()                          // is called before the next transaction, if it is set
 }
 
-// deleting calls a function after each deletion.
-type deleting struct {
+// hooked calls a function after each deletion, and one before each transaction.
+type hooked struct {
 	*dynamodb.Client
 
 	w *world
 }
 
-func (d deleting) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	out, err := d.Client.DeleteItem(ctx, in, o...)
-	if d.w.between != nil {
-		d.w.between(in)
+func (h hooked) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	out, err := h.Client.DeleteItem(ctx, in, o...)
+	if h.w.between != nil {
+		h.w.between(in)
 	}
 
 	return out, err
+}
+
+func (h hooked) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if before := h.w.before; before != nil {
+		h.w.before = nil
+		before()
+	}
+
+	return h.Client.TransactWriteItems(ctx, in, o...)
 }
 
 func newWorld(t *testing.T) *world {
@@ -93,10 +104,10 @@ func (w *world) machine(ahead time.Duration, change ...func(*transitions.Config)
 		o.APIOptions, o.HTTPClient = nil, embeddedtest.Dated{Doer: o.HTTPClient, Now: w.clock.Now}
 		o.Retryer = embeddedtest.NoRetries()
 	})
-	orders := w.Orders(append(change, func(c *transitions.Config) { c.Now, c.DynamoDB = now, db })...)
+	orders := w.Orders(append(change, func(c *transitions.Config) { c.Now, c.DynamoDB = now, hooked{db, w} })...)
 
 	schedule, err := scheduled.New(scheduled.Config{
-		DynamoDB: deleting{db, w}, Table: table, DueTable: dueTable, Orders: orders, Log: embeddedtest.Quiet(), Now: now,
+		DynamoDB: hooked{db, w}, Table: table, DueTable: dueTable, Orders: orders, Log: embeddedtest.Quiet(), Now: now,
 		Ended: func(r scheduled.Request, _ time.Duration) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -874,4 +885,94 @@ func TestARequestWithoutRoomDoesNotStopOthers(t *testing.T) {
 		t.Errorf("%+v", is)
 	}
 	w.is(next, scheduled.Applied, transitions.Applied, "CANCELLED")
+}
+
+// What happens between the look at a request and the write decides.
+func TestARequestThatIsMovedWhileItIsJudgedWaits(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	placed := w.place(request("o-1", workflow.Pay), day)
+
+	w.before = func() {
+		if _, err := w.schedule.Move(t.Context(), "o-1", placed.ID, w.clock.Now().Add(day)); err != nil {
+			t.Error(err)
+		}
+	}
+	w.sweep(day + time.Minute)
+	w.is(placed, scheduled.Pending, 0, "PENDING")
+
+	w.sweep(day + time.Minute)
+	w.is(placed, scheduled.Applied, transitions.Applied, "PAYMENT_RECEIVED")
+}
+
+func TestNoRequestIsPlacedWhileThePersonIsErased(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	w.apply("o-1", workflow.Cancel)
+
+	w.before = func() {
+		item := w.Item(t, "o-1")
+		item["erasedAt"] = dynamo.Millis(w.clock.Now())
+
+		if _, err := w.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(shop.OrdersTable), Item: item}); err != nil {
+			t.Error(err)
+		}
+	}
+
+	if placed, err := w.schedule.Place(t.Context(), request("o-1", workflow.Pay), w.clock.Now().Add(day)); !errors.Is(err, scheduled.ErrAnotherLife) {
+		t.Errorf("%+v, %v", placed, err)
+	}
+
+	if rows, due := w.rows(table), w.rows(dueTable); rows != 0 || due != 0 {
+		t.Errorf("%d items and %d due rows are left", rows, due)
+	}
+}
+
+func TestARequestThatWasAppliedMakesRoomForAnother(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	placed := w.place(request("o-1", workflow.Pay), day)
+	w.count(1000)
+	w.sweep(day + time.Minute)
+	w.is(placed, scheduled.Applied, transitions.Applied, "PAYMENT_RECEIVED")
+
+	w.place(request("o-1", workflow.Ship), day)
+
+	if _, err := w.schedule.Place(t.Context(), request("o-1", workflow.Deliver), w.clock.Now().Add(day)); !errors.Is(err, scheduled.ErrFull) {
+		t.Error(err)
+	}
+}
+
+// A request is kept for 30 days after its end and after each of its times: until then a repeat gets it.
+func TestAnEndedRequestIsKeptBeyondItsTime(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	shop.Place(t, w.orders, shop.Mugs("o-1", 1))
+	at := w.clock.Now().Add(100 * day)
+	placed := w.place(request("o-1", workflow.Pay), 100*day)
+
+	if _, err := w.schedule.Move(t.Context(), "o-1", placed.ID, at.Add(-50*day)); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := w.schedule.Withdraw(t.Context(), "o-1", placed.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(129 * day)
+
+	if again, err := w.schedule.Place(t.Context(), request("o-1", workflow.Pay), at); err != nil || !again.Repeated || again.Request.Status != scheduled.Withdrawn {
+		t.Errorf("%+v, %v", again, err)
+	}
+	w.clock.Advance(2 * day)
+
+	if _, err := w.schedule.Get(t.Context(), "o-1", placed.ID); !errors.Is(err, scheduled.ErrNotFound) {
+		t.Error(err)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -100,6 +101,8 @@ func (c *check) ratchet(ctx context.Context, args ...string) (string, error) {
 func (c *check) command(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the AWS CLI and the program under test
 	cmd.Env = append(os.Environ(), c.settings()...)
+
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this check, which still has to take things away
 
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems

@@ -10,36 +10,69 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
 // kinds are what the stacks and the check create: how each is listed, and how one is removed whose stack is gone.
 type kind struct {
 	name   string
-	list   []string
+	list   func(context.Context, *check) ([]string, error)
 	remove func(context.Context, *check, string) error
 }
 
 func kinds(prefix string) []kind {
 	return []kind{
-		{"stack", []string{"cloudformation", "describe-stacks", "--query", "Stacks[].StackName"}, nil},
-		{"table", []string{"dynamodb", "list-tables", "--query", "TableNames"}, removeTable},
-		{"queue", []string{"sqs", "list-queues", "--queue-name-prefix", prefix, "--query", "QueueUrls"}, func(ctx context.Context, c *check, url string) error {
-			_, err := c.aws(ctx, "sqs", "delete-queue", "--queue-url", url)
-			return err
-		}},
-		{"bucket", []string{"s3api", "list-buckets", "--query", "Buckets[].Name"}, func(ctx context.Context, c *check, name string) error {
+		{"stack", byCLI("cloudformation", "describe-stacks", "--query", "Stacks[?StackStatus!='DELETE_COMPLETE'].StackName"), nil},
+		{"table", byCLI("dynamodb", "list-tables", "--query", "TableNames"), removeTable},
+		{"queue", listQueues, removeQueue},
+		{"bucket", byCLI("s3api", "list-buckets", "--query", "Buckets[].Name"), func(ctx context.Context, c *check, name string) error {
 			_, err := c.aws(ctx, "s3", "rb", "--force", "s3://"+name)
 			return err
 		}},
 		// These go with their stacks.
-		{"activity", []string{"stepfunctions", "list-activities", "--query", "activities[].activityArn"}, nil},
-		{"state machine", []string{"stepfunctions", "list-state-machines", "--query", "stateMachines[].stateMachineArn"}, nil},
-		{"role", []string{"iam", "list-roles", "--query", "Roles[].RoleName"}, nil},
-		{"policy", []string{"iam", "list-policies", "--scope", "Local", "--query", "Policies[].PolicyName"}, nil},
-		{"topic", []string{"sns", "list-topics", "--query", "Topics[].TopicArn"}, nil},
-		{"alarm", []string{"cloudwatch", "describe-alarms", "--alarm-name-prefix", prefix, "--query", "MetricAlarms[].AlarmName"}, nil},
-		{"rule", []string{"events", "list-rules", "--name-prefix", prefix, "--query", "Rules[].Name"}, nil},
+		{"activity", byCLI("stepfunctions", "list-activities", "--query", "activities[].activityArn"), nil},
+		{"state machine", byCLI("stepfunctions", "list-state-machines", "--query", "stateMachines[].stateMachineArn"), nil},
+		{"role", byCLI("iam", "list-roles", "--query", "Roles[].RoleName"), nil},
+		{"policy", byCLI("iam", "list-policies", "--scope", "Local", "--query", "Policies[].PolicyName"), nil},
+		{"topic", byCLI("sns", "list-topics", "--query", "Topics[].TopicArn"), nil},
+		{"alarm", byCLI("cloudwatch", "describe-alarms", "--alarm-name-prefix", prefix, "--query", "MetricAlarms[].AlarmName"), nil},
+		{"rule", byCLI("events", "list-rules", "--name-prefix", prefix, "--query", "Rules[].Name"), nil},
 	}
+}
+
+// byCLI lists what a command of the AWS CLI answers.
+func byCLI(args ...string) func(context.Context, *check) ([]string, error) {
+	return func(ctx context.Context, c *check) ([]string, error) { return c.list(ctx, args...) }
+}
+
+// queues is the client of the queues: the CLI does not find them at another endpoint.
+func queues(ctx context.Context) (*sqs.Client, error) {
+	cfg, err := config.LoadDefaultConfig(ctx)
+
+	return sqs.NewFromConfig(cfg), err
+}
+
+func listQueues(ctx context.Context, c *check) ([]string, error) {
+	client, err := queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	page, err := client.ListQueues(ctx, &sqs.ListQueuesInput{QueueNamePrefix: &c.prefix})
+	if err != nil {
+		return nil, fmt.Errorf("list queues: %w", err)
+	}
+
+	return page.QueueUrls, nil
+}
+
+func removeQueue(ctx context.Context, _ *check, url string) error {
+	client, err := queues(ctx)
+	if err == nil {
+		_, err = client.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
+	}
+
+	return err
 }
 
 // removeTable removes a table that its stack has left, with its protection.
@@ -102,7 +135,7 @@ func (c *check) takeAway(ctx context.Context) (err error) {
 
 // named returns what is there of a kind and belongs to this check.
 func (c *check) named(ctx context.Context, k kind) (names []string, err error) {
-	all, err := c.list(ctx, k.list...)
+	all, err := k.list(ctx, c)
 	for _, name := range all {
 		if ours(c.prefix, name) {
 			names = append(names, name)
