@@ -198,7 +198,7 @@ locals {
         resources = [["table", "@order-events"]]
       },
       {
-        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
       },
       {
@@ -286,10 +286,6 @@ locals {
         resources = [["table", "@deliveries"]]
       },
       {
-        actions   = ["dynamodb:Query"]
-        resources = [["table", "@deliveries/index/queue"]]
-      },
-      {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
         resources = [["table", "@inventory-due"], ["table", "@payments-due"]]
       },
@@ -306,8 +302,8 @@ locals {
         resources = [["table", "@order-events"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
-        resources = [["table", "@order-lists"], ["table", "@scheduled-requests"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-lists"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
@@ -340,6 +336,10 @@ locals {
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:UpdateItem"]
         resources = [["table", "@refusals"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@scheduled-requests"]]
       },
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Scan"]
