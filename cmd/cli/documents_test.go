@@ -54,6 +54,7 @@ func TestCommandsOfDocumentsRun(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("RATCHET_DATA", filepath.Join(dir, "data"))
 	t.Setenv("RATCHET_SMTP_URL", "smtp://127.0.0.1:25")
+	t.Setenv("RATCHET_SMTP_FROM", "shop@example.org")
 
 	all := documentCommands(t, pages)
 	t.Chdir(dir)
