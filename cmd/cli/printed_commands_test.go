@@ -59,6 +59,9 @@ var printedCommands = map[string]struct {
 	"ratchet orders adopt %s":                                {"orders adopt o-1", 3},
 	"ratchet orders import":                                  {"orders import --table --dry-run", 0},
 	"ratchet orders import --table --dry-run":                {"orders import --table --dry-run", 0},
+	"ratchet orders adopt ORDER":                             {"orders adopt o-1", 3},
+	"ratchet orders rebuild ORDER --write":                   {"orders rebuild o-1 --write", 3},
+	"ratchet streams rebuild --handler journal":              {"streams rebuild --handler journal", 0},
 	"ratchet orders apply %s %s":                             {"orders apply o-1 cancel", 0},
 	"ratchet orders create o-1 --item mug:2:1250 --stock 10": {"orders create o-3 --item mug:2:1250 --stock 10", 0},
 	"ratchet orders explain ":                                {"orders explain o-1", 0},
@@ -136,7 +139,7 @@ var namedCommands = []string{
 	"ratchet executions get", "ratchet executions redrive", "ratchet health", "ratchet health --live",
 	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet ledger verify", "ratchet listen", "ratchet orders",
 	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet orders renew", "ratchet reconcile",
-	"ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
+	"ratchet restored", "ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
 }
 
 // commandText matches a command in a text that a program prints: in backticks or parentheses, or the whole text.

@@ -56,7 +56,7 @@ func TestRequestsForLaterOnTheCommandLine(t *testing.T) {
 		args   string
 		status int
 	}{
-		{"o-1 cancel --request-id r-1 --at " + later, exit.Refused},               // another time under the id
+		{"o-1 cancel --request-id r-1 --at " + later, exit.Refused},                // another time under the id
 		{"o-1 cancel --request-id r-2 --at " + at(367*24*time.Hour), exit.Refused}, // too far
 		{"o-1 cancel --request-id r-2 --at " + at(-time.Hour), exit.Refused},
 		{"o-1 cancel --request-id r-2 --at tomorrow", exit.Usage},
