@@ -841,3 +841,33 @@ func TestAWrongClockTakesNoJobFromItsOwner(t *testing.T) {
 		})
 	}
 }
+
+// TestAStopIsForGood: while the act that runs comes to its end, a pause does not take the place of a stop.
+func TestAStopIsForGood(t *testing.T) {
+	o := newOffice(t)
+	o.failed(2)
+	began, end := make(chan struct{}, 2), make(chan struct{})
+
+	stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) {
+		c.Works = map[jobs.Kind]jobs.Work{jobs.RedriveExecutions: acting{c.Works[jobs.RedriveExecutions], func(context.Context, string) {
+			began <- struct{}{}
+			<-end
+		}}}
+	}))
+	defer stop()
+
+	id := o.create(nil).ID
+	<-began
+
+	if j, err := o.store.Stop(t.Context(), "", id); err != nil || j.Wanted != jobs.Stopped {
+		t.Errorf("%+v, %v", j, err)
+	}
+
+	for what, ask := range map[string]func(context.Context, string, string) (jobs.Job, error){"pause": o.store.Pause, "resume": o.store.Resume} {
+		if j, err := ask(t.Context(), "", id); !errors.Is(err, jobs.ErrState) {
+			t.Errorf("%s: %+v, %v", what, j, err)
+		}
+	}
+	close(end)
+	o.until(id, ended)
+}

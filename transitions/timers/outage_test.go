@@ -121,7 +121,8 @@ func TestOneWorkerMakesTheOldestMinuteFirst(t *testing.T) {
 	}
 
 	for i, n := range order {
-		if n > i+8 || n < i-8 {
+		// One that is slow may be the last of the 10 rows of its sweep.
+		if n > i+9 || n < i-9 {
 			t.Errorf("order %d was made as number %d: %v", n, i, order)
 		}
 	}
