@@ -76,6 +76,7 @@ func TestCommandsOfDocumentsRun(t *testing.T) {
 		}
 
 		run++
+
 		status := 0
 		if err := runDocumented(t, args); err != nil {
 			if status = exit.Report(err); status == exit.Usage {

@@ -586,6 +586,7 @@ func TestADeliveryOfTheLongestOrderIDIsSentAgain(t *testing.T) {
 	all := o.deliveries()
 
 	long := []transitions.OrderID{transitions.OrderID(strings.Repeat("é", 128)), transitions.OrderID(strings.Repeat("é", 127) + "ë")}
+
 	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: o.db, Table: "endpoints"})
 	if err == nil {
 		_, err = endpoints.Disable(t.Context(), "shop", "test")

@@ -159,6 +159,7 @@ func (t *Timers) endOthers(ctx context.Context, item dynamo.Item) error {
 			update.SetValue(builtFor, dynamo.S(otherDefinition))
 		default:
 			ends = true
+
 			for _, begun := range []string{begunFor, begunAt, doneParts} {
 				update.RemoveAttribute(begun)
 			}

@@ -641,6 +641,7 @@ func TestAWorkerOfAnotherDefinitionEndsARebuild(t *testing.T) {
 	found, err := w.timers.Rebuild(t.Context(), func(timers.Rebuilt) {
 		if !begun {
 			begun = true
+
 			if err := another.Begin(t.Context()); err != nil {
 				t.Error(err)
 			}

@@ -43,6 +43,7 @@ func Parse(file string, asl []byte) (*Machine, error) {
 	}
 
 	r.Want(states, document.Map, "States")
+
 	for _, member := range states.Members {
 		if r.Want(member.Value, document.Map, "state "+member.Name) {
 			m.states[member.Name] = r.state(member.Value)

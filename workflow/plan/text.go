@@ -11,6 +11,7 @@ import (
 func (r Report) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "one order: %s\n", strings.Join(r.Way, " > "))
+
 	if len(r.Loops) > 0 {
 		fmt.Fprintf(&out, "  one turn is counted of each loop that ends at %s\n", strings.Join(r.Loops, ", "))
 	}

@@ -71,6 +71,7 @@ func (c *check) steps(ctx context.Context) error {
 
 	for _, step := range steps {
 		began := time.Now()
+
 		if err := step.do(ctx); errors.Is(err, errOnlyAccount) {
 			c.unshown = append(c.unshown, step.name+": "+err.Error())
 			continue
@@ -99,7 +100,7 @@ func (c *check) ratchet(ctx context.Context, args ...string) (string, error) {
 }
 
 func (c *check) command(ctx context.Context, program string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the AWS CLI and the program under test
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), c.settings()...)
 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this check, which still has to take things away

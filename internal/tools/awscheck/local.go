@@ -40,7 +40,7 @@ func startLocal(ctx context.Context, home, dir string) (*local, error) {
 	}
 
 	// The script is embedded, so it needs no path to this repository.
-	script := exec.CommandContext(ctx, "bash", "-s", home) //nolint:gosec // a path of ours
+	script := exec.CommandContext(ctx, "bash", "-s", home)
 	script.Stdin, script.Stderr = strings.NewReader(setup), os.Stderr
 
 	if err := script.Run(); err != nil {
@@ -93,7 +93,7 @@ PATH=${PATH#*:} exec java -Xmx512m -Djava.library.path='` + lib + `' -Dsqlite4ja
 
 	for name, text := range files {
 		name = filepath.Join(volume, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o700)); err != nil { //nolint:gosec // a program
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o700)); err != nil {
 			return "", err
 		}
 	}
@@ -109,7 +109,7 @@ func (l *local) start(ctx context.Context, home, volume, address string) error {
 	}
 	defer log.Close() // the process has the file open by itself
 
-	l.cmd = exec.Command(filepath.Join(home, "localstack-1", "bin", "python"), "-m", "localstack.runtime.main") //nolint:gosec,noctx // stop ends it
+	l.cmd = exec.Command(filepath.Join(home, "localstack-1", "bin", "python"), "-m", "localstack.runtime.main") //nolint:noctx // stop ends it
 	l.cmd.Env = append(os.Environ(), "OVERRIDE_IN_DOCKER=0", "FILESYSTEM_ROOT="+volume, "GATEWAY_LISTEN="+address,
 		"SKIP_SSL_CERT_DOWNLOAD=1", "DISABLE_EVENTS=1", "DYNAMODB_IN_MEMORY=1", "PROVIDER_OVERRIDE_DYNAMODB=v2", "PROVIDER_OVERRIDE_DYNAMODBSTREAMS=v2", "SQS_ENDPOINT_STRATEGY=path")
 	l.cmd.Stdout, l.cmd.Stderr = log, log

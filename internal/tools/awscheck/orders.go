@@ -64,7 +64,7 @@ func (c *check) startWorker(name string) (*exec.Cmd, error) {
 	}
 	defer log.Close() // the process has the file open by itself
 
-	cmd := exec.Command(c.program, "worker", "--name", name, "--sandbox-carrier") //nolint:gosec,noctx // the program under test; endWorker ends it
+	cmd := exec.Command(c.program, "worker", "--name", name, "--sandbox-carrier") //nolint:noctx // the program under test; endWorker ends it
 	cmd.Env = append(os.Environ(), c.settings()...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this check first

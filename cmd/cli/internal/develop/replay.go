@@ -71,6 +71,7 @@ cannot be used are reported and skipped, and the exit status is 2.`,
 		if errors.Is(err, textfile.ErrFile) {
 			err = exit.With(exit.Usage, err)
 		}
+
 		if err == nil {
 			err = f.print(c.OutOrStdout(), s.JSON)
 		}

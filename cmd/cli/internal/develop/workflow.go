@@ -68,6 +68,7 @@ func machineCommand(s *settings.Settings) *cobra.Command {
 		if err != nil {
 			return exit.UsageError("%w", err)
 		}
+
 		if _, err := c.OutOrStdout().Write(text); err != nil {
 			return err
 		}
