@@ -164,6 +164,7 @@ var named = []string{
 	"filter/states/0", "filter/events/0",
 	"own/remove/0", "own/if/exists/0", "own/if/missing/0", "own/if/equals", // names of attributes; conditions that would not hold
 	"consume-action/holder", "release-action/holder", // they repeat a key
+	"create-job/migration/mapping", "create-job/migration/definitions/0", // files of definitions
 	"create-job/filter/error", "filter/endpoint", "filter/handler", "ids/0",
 	"redrive-dead-letters/error", // it is compared with errors, which no request has written
 }

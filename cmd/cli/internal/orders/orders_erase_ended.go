@@ -20,7 +20,13 @@ func (r *eraseRun) byJob(ctx context.Context, s *settings.Settings, flags *jobru
 		r.scans()
 	}
 
-	j, err := flags.Run(r.command, s, r.backend, jobs.New{Kind: jobs.EraseOrders, Tenant: owner, Filter: jobs.Filter{EndedBefore: before}})
+	// The zero time would be a filter that is missing, and no order has ended before 1970.
+	end := before
+	if end.Before(time.UnixMilli(1)) {
+		end = time.UnixMilli(1)
+	}
+
+	j, err := flags.Run(r.command, s, r.backend, jobs.New{Kind: jobs.EraseOrders, Tenant: owner, Filter: jobs.Filter{EndedBefore: end}})
 	if j.ID == "" {
 		return err
 	}
