@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -113,6 +115,10 @@ func (r *Runner) Run(ctx context.Context) error {
 			r.cfg.Log.WarnContext(ctx, "the open jobs cannot be read", "error", err)
 		}
 
+		if err == nil {
+			r.forget(open)
+		}
+
 		for _, j := range open {
 			if !r.free(j) {
 				continue
@@ -195,6 +201,16 @@ func (r *Runner) sayOnce(ctx context.Context, j Job, why error) {
 		r.refused[j.ID] = true
 		r.cfg.Log.WarnContext(ctx, "a job is left to other processes", "job", j.ID, "reason", why)
 	}
+}
+
+// forget drops what was said about jobs that are open no more.
+func (r *Runner) forget(open []Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	maps.DeleteFunc(r.refused, func(id string, _ bool) bool {
+		return !slices.ContainsFunc(open, func(j Job) bool { return j.ID == id })
+	})
 }
 
 func (r *Runner) begin(id string) bool {
