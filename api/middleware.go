@@ -224,7 +224,7 @@ func authorize(to route, principal auth.Principal) *problem {
 }
 
 // singleHeaders are headers that the API reads. A request must not repeat them.
-var singleHeaders = []string{idempotencyKey, ReasonHeader, ifMatch, "Content-Type", "Last-Event-Id"}
+var singleHeaders = []string{idempotencyKey, ReasonHeader, ifMatch, "Content-Type", "Last-Event-Id", "Prefer"}
 
 // checkParameters refuses query parameters and headers that are empty or occur twice: two
 // servers could read different values from them.

@@ -72,7 +72,7 @@ func attributeValue(r huma.Registry) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeString, Pattern: pattern, Description: doc}
 	}
 	set := func(of *huma.Schema) *huma.Schema {
-		return &huma.Schema{Type: huma.TypeArray, Items: of, MinItems: &least, UniqueItems: true}
+		return &huma.Schema{Type: huma.TypeArray, Items: of, MinItems: &least, Extensions: unique()}
 	}
 
 	value := &huma.Schema{
@@ -102,6 +102,10 @@ func attributeValue(r huma.Registry) *huma.Schema {
 	return ref
 }
 
+// unique says in the document that no two items are equal. Package transitions checks it: huma would take an item of
+// another type, such as an object, for a key of a map, and panic.
+func unique() map[string]any { return map[string]any{"uniqueItems": true} }
+
 // ownNames are names of own attributes.
 type ownNames []string
 
@@ -110,10 +114,10 @@ func (ownNames) Schema(huma.Registry) *huma.Schema {
 	most := maxOwnNames
 
 	return &huma.Schema{
-		Type:        huma.TypeArray,
-		MaxItems:    &most,
-		UniqueItems: true,
-		Items:       &huma.Schema{Type: huma.TypeString, Pattern: ownName},
+		Type:       huma.TypeArray,
+		MaxItems:   &most,
+		Extensions: unique(),
+		Items:      &huma.Schema{Type: huma.TypeString, Pattern: ownName},
 	}
 }
 

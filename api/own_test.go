@@ -125,3 +125,30 @@ func TestOwnAttributesAreRefusedAtTheirPlace(t *testing.T) {
 		t.Errorf("what has the form: %d %s", a.StatusCode, a.text)
 	}
 }
+
+// TestItemsOfAnotherTypeAreRefused: objects and lists where a list has texts, in each list whose items must differ, and
+// items that are equal.
+func TestItemsOfAnotherTypeAreRefused(t *testing.T) {
+	s := newAPIServer(t, dev)
+	s.want(s.ask("PUT", "/v1/orders/o-1", `{"total":{"amount":1,"currency":"EUR"}}`), http.StatusCreated, "")
+
+	for _, own := range []string{
+		`{"set":{"a":{"SS":[{}]}}}`, `{"set":{"a":{"NS":[[]]}}}`, `{"set":{"a":{"L":[{"BS":[{"x":1}]}]}}}`, `{"set":{"a":{"M":{"b":{"SS":[{},{}]}}}}}`,
+		`{"remove":[{}]}`, `{"remove":[["a"]]}`, `{"if":{"exists":[{}]}}`, `{"if":{"missing":[[]]}}`, `{"if":{"equals":{"a":{"SS":[{}]}}}}`,
+		`{"set":{"a":{"SS":["x","x"]}}}`, `{"set":{"a":{"NS":["1","1"]}}}`, `{"set":{"a":{"BS":["AA==","AA=="]}}}`,
+		`{"remove":["a","a"]}`, `{"if":{"exists":["a","a"]}}`, `{"if":{"missing":["a","a"]}}`, `{"if":{"equals":{"a":{"SS":["x","x"]}}}}`,
+	} {
+		s.want(s.ask("POST", "/v1/orders/o-1/own", `{"own":`+own+`}`, "Idempotency-Key", "k-"+own[:9]), http.StatusUnprocessableEntity, "invalid_request")
+	}
+
+	s.want(s.ask("PUT", "/v1/orders/o-2", `{"total":{"amount":1,"currency":"EUR"},"own":{"a":{"SS":[{}]}}}`), http.StatusUnprocessableEntity, "invalid_request")
+}
+
+// TestAHeaderWithoutAValueIsRefused, as a query parameter without one is.
+func TestAHeaderWithoutAValueIsRefused(t *testing.T) {
+	s := newAPIServer(t, dev)
+
+	for _, name := range []string{"Prefer", "If-Match", "Last-Event-ID"} {
+		s.want(s.ask("POST", "/v1/claims/refund-7", `{"payload":1,"leaseSeconds":60}`, name, ""), http.StatusUnprocessableEntity, "invalid_request")
+	}
+}

@@ -78,6 +78,8 @@ def before_call(context, case, kwargs):
         body.pop("from", None)
         if "transitionId" in body:
             headers.pop("If-Match", None)
+    if operation == "schedule-transition":
+        body.pop("from", None)  # the document lists the states; a request is judged by those of its time
     if "expiresAt" in body:  # a moment at random is past
         body["expiresAt"] = "2030-01-01T00:00:00Z"
         body.pop("activeAt", None)
