@@ -96,7 +96,7 @@ func TestOwnAttributesAreRefusedAtTheirPlace(t *testing.T) {
 		`{"set":{"` + long + `e":{"S":""}}}`:                       "/own/set/" + long + "e",
 		`{"remove":["orderState"]}`:                                "/own/remove/0",
 		`{"remove":[""]}`:                                          "/own/remove/0",
-		`{"remove":["a","a"]}`:                                     "/own/remove",
+		`{"remove":["a","a"]}`:                                     "/own/remove/1",
 		`{"set":{"a":{"S":""}},"remove":["a"]}`:                    "/own/remove/0",
 		`{"if":{"exists":["orderId"]}}`:                            "/own/if/exists/0",
 		`{"if":{"equals":{"a":{"N":"x"}}}}`:                        "/own/if/equals/a/N",
