@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -127,10 +128,35 @@ func startIssuer(t *testing.T, sdks, address, redirect string) {
 	t.Fatal("the issuer does not start")
 }
 
+// nodeRuns reports whether the Node of this machine runs oidc-provider, which needs version 20.
+func nodeRuns(t *testing.T) bool {
+	t.Helper()
+
+	out, err := exec.CommandContext(t.Context(), "node", "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	major, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), ".")
+
+	n, err := strconv.Atoi(major)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return n >= 20
+}
+
 // TestALiveIssuer: `ratchet serve` starts without its issuer, says so, takes the issuer's tokens as soon as it answers, and
 // refuses those of another kind. A person logs in to the console there.
 func TestALiveIssuer(t *testing.T) {
 	sdks := install(t)
+
+	if !nodeRuns(t) {
+		fmt.Fprintln(os.Stderr, "sdks: this Node is older than version 20, so NO login at a live issuer was tried")
+		t.Skip("Node is too old for oidc-provider")
+	}
+
 	api, admin, issuerAddress := program.FreeAddress(t), program.FreeAddress(t), program.FreeAddress(t)
 	issuer, server := "http://"+issuerAddress, "http://"+api
 	dir := t.TempDir()
