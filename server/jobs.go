@@ -33,7 +33,7 @@ func (b *Backend) JobRunner(name string) (*jobs.Runner, error) {
 		jobs.EraseOrders:        jobs.Erasures{Ended: erasure.Ended{Orders: b.Orders, Lists: b.Lists}, Eraser: eraser},
 		jobs.ReplayStream:       jobs.Stream{Orders: b.Orders, Rebuild: b.jobReplay},
 		jobs.RefillStream:       jobs.Stream{Orders: b.Orders, Rebuild: b.jobRefill},
-		jobs.MigrateOrders:      jobs.Migrations{Orders: b.Orders},
+		jobs.MigrateOrders:      &jobs.Migrations{Orders: b.Orders},
 	}
 	if b.Lists != nil {
 		works[jobs.RebuildLists] = jobs.Lists{Lists: b.Lists}

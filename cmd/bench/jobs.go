@@ -111,7 +111,7 @@ func (m *manyOrders) fillJobs(ctx context.Context) error {
 	}
 
 	m.runner, err = jobs.NewRunner(jobs.RunnerConfig{
-		Store: m.store, Audit: log, Name: "bench", Works: map[jobs.Kind]jobs.Work{jobs.MigrateOrders: jobs.Migrations{Orders: m.orders}},
+		Store: m.store, Audit: log, Name: "bench", Works: map[jobs.Kind]jobs.Work{jobs.MigrateOrders: &jobs.Migrations{Orders: m.orders}},
 	})
 
 	return err

@@ -300,7 +300,7 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 			next, migration := o.nextVersion()
 			n.Migration = migration
 
-			return jobs.Migrations{Orders: next}, func() string {
+			return &jobs.Migrations{Orders: next}, func() string {
 				return o.each(next, func(order *transitions.Order) string {
 					return fmt.Sprintf("version %d at transition %d", order.DefinitionVersion, order.TransitionID)
 				})

@@ -32,7 +32,7 @@ func TestAWorkerWithAnotherTargetRefusesAMigration(t *testing.T) {
 	next, migration := o.nextVersion()
 	migrations := func(orders *transitions.Orders) func(*jobs.RunnerConfig) {
 		return func(c *jobs.RunnerConfig) {
-			c.Works = map[jobs.Kind]jobs.Work{jobs.MigrateOrders: jobs.Migrations{Orders: orders}}
+			c.Works = map[jobs.Kind]jobs.Work{jobs.MigrateOrders: &jobs.Migrations{Orders: orders}}
 		}
 	}
 
@@ -70,7 +70,7 @@ func TestAnOrderWithoutAMappingHasItsCode(t *testing.T) {
 	migration.Mapping = ""
 
 	defer o.run(o.runner("next", o.db, o.sfn, func(c *jobs.RunnerConfig) {
-		c.Works = map[jobs.Kind]jobs.Work{jobs.MigrateOrders: jobs.Migrations{Orders: next}}
+		c.Works = map[jobs.Kind]jobs.Work{jobs.MigrateOrders: &jobs.Migrations{Orders: next}}
 	}))()
 
 	for _, dry := range []bool{true, false} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,7 +15,29 @@ import (
 )
 
 // Migrations is the work of [MigrateOrders].
-type Migrations struct{ Orders *transitions.Orders }
+type Migrations struct {
+	Orders *transitions.Orders
+
+	mu   sync.Mutex
+	job  string // the job whose ways were read last; at most one is open
+	ways *workflow.Migrations
+}
+
+// waysOf returns the ways of the job. They are read once, and not for each order.
+func (w *Migrations) waysOf(j Job) (*workflow.Migrations, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.ways == nil || w.job != j.ID {
+		ways, err := j.Migration.Ways(w.Orders.Definition())
+		if err != nil {
+			return nil, err
+		}
+		w.job, w.ways = j.ID, ways
+	}
+
+	return w.ways, nil
+}
 
 // The codes of orders that are not migrated.
 const (
@@ -25,7 +48,7 @@ const (
 )
 
 // Refuses implements refuser: this process would bring the orders to another version.
-func (w Migrations) Refuses(j Job) error {
+func (w *Migrations) Refuses(j Job) error {
 	own := w.Orders.Definition()
 
 	switch {
@@ -40,8 +63,8 @@ func (w Migrations) Refuses(j Job) error {
 }
 
 // Select implements [Work]. It scans the table of the orders.
-func (w Migrations) Select(ctx context.Context, j Job, found func(Subject) error) error {
-	ways, err := j.Migration.Ways(w.Orders.Definition())
+func (w *Migrations) Select(ctx context.Context, j Job, found func(Subject) error) error {
+	ways, err := w.waysOf(j)
 	if err != nil {
 		return err
 	}
@@ -61,7 +84,7 @@ func (w Migrations) Select(ctx context.Context, j Job, found func(Subject) error
 }
 
 // subject returns the order, with a code if it has no mapping.
-func (w Migrations) subject(j Job, ways *workflow.Migrations, order *transitions.Order) Subject {
+func (w *Migrations) subject(j Job, ways *workflow.Migrations, order *transitions.Order) Subject {
 	s := Subject{ID: string(order.ID)}
 	if _, err := ways.Map(order.DefinitionVersion, j.Migration.To, order.State); err != nil {
 		s.Code = codeUnmapped
@@ -71,13 +94,13 @@ func (w Migrations) subject(j Job, ways *workflow.Migrations, order *transitions
 }
 
 // Look implements [Work].
-func (w Migrations) Look(ctx context.Context, j Job, id string) (Subject, error) {
+func (w *Migrations) Look(ctx context.Context, j Job, id string) (Subject, error) {
 	order, code, err := readOrder(ctx, w.Orders, id)
 	if err != nil || code != "" {
 		return Subject{ID: id, Code: code}, err
 	}
 
-	ways, err := j.Migration.Ways(w.Orders.Definition())
+	ways, err := w.waysOf(j)
 	if err != nil {
 		return Subject{}, err
 	}
@@ -86,8 +109,8 @@ func (w Migrations) Look(ctx context.Context, j Job, id string) (Subject, error)
 }
 
 // Act implements [Work]. An order of the version is done: an owner before this one has migrated it, or it was placed so.
-func (w Migrations) Act(ctx context.Context, j Job, s Subject) (code string, err error) {
-	ways, err := j.Migration.Ways(w.Orders.Definition())
+func (w *Migrations) Act(ctx context.Context, j Job, s Subject) (code string, err error) {
+	ways, err := w.waysOf(j)
 	if err != nil {
 		return "", err
 	}

@@ -185,24 +185,33 @@ func (m *Machine) way() (way, loops []string, err error) {
 
 // leadsTo reports whether one of the states can follow the state from, or is it.
 func (m *Machine) leadsTo(from string, states []string) bool {
-	seen, todo := map[string]bool{from: true}, []string{from}
-	for len(todo) > 0 {
-		name := todo[0]
-		todo = todo[1:]
+	return m.shortest(from, func(name string) bool { return slices.Contains(states, name) }) != nil
+}
 
-		if slices.Contains(states, name) {
-			return true
+// shortest returns a shortest way from a state to one that is an end of the search, both included, nil if there is none.
+func (m *Machine) shortest(from string, isEnd func(name string) bool) []string {
+	// Breadth first, so that the first way found is a shortest one.
+	ways := [][]string{{from}}
+	seen := map[string]bool{from: true}
+
+	for len(ways) > 0 {
+		way := ways[0]
+		ways = ways[1:]
+
+		last := way[len(way)-1]
+		if isEnd(last) {
+			return way
 		}
 
-		for _, next := range m.states[name].targets() {
+		for _, next := range m.states[last].targets() {
 			if !seen[next] {
 				seen[next] = true
-				todo = append(todo, next)
+				ways = append(ways, append(slices.Clone(way), next))
 			}
 		}
 	}
 
-	return false
+	return nil
 }
 
 // walk looks for an end, depth first.
@@ -263,25 +272,5 @@ func (m *Machine) wayBack(name string) []string {
 		return nil
 	}
 
-	// Breadth first, so that the first way found is a shortest one.
-	ways := [][]string{{first}}
-	seen := map[string]bool{first: true}
-
-	for len(ways) > 0 {
-		way := ways[0]
-		ways = ways[1:]
-
-		for _, next := range m.states[way[len(way)-1]].targets() {
-			if next == name {
-				return way
-			}
-
-			if !seen[next] {
-				seen[next] = true
-				ways = append(ways, append(slices.Clone(way), next))
-			}
-		}
-	}
-
-	return nil
+	return m.shortest(first, func(at string) bool { return slices.Contains(m.states[at].targets(), name) })
 }

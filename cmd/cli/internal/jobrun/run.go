@@ -153,7 +153,7 @@ func ended(j jobs.Job) error {
 	case j.State == jobs.Paused && j.Problem == "" || j.Wanted == jobs.Paused:
 		return exit.With(exit.Paused, fmt.Errorf("job %s is paused at %s; `ratchet jobs resume %s%s` goes on (with --here in that command)", j.ID, progress(j), j.ID, tenant))
 	case j.State == jobs.Paused:
-		return exit.With(exit.Failure, fmt.Errorf("job %s has paused itself (%s) at %s; mend the cause, then `ratchet jobs resume %s%s`", j.ID, j.Problem, progress(j), j.ID, tenant))
+		return exit.With(exit.Failure, fmt.Errorf("job %s has paused itself (%s) at %s; remove the cause, then `ratchet jobs resume %s%s`", j.ID, j.Problem, progress(j), j.ID, tenant))
 	case j.Problem != "":
 		return exit.With(exit.Failure, fmt.Errorf("job %s is %s: %s", j.ID, j.State, j.Problem))
 	}
