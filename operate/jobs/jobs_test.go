@@ -515,7 +515,7 @@ func TestALongActKeepsItsLease(t *testing.T) {
 	}
 }
 
-// TestAJobWhoseRowsHaveExpiredFails: it would end as done with less than it has selected.
+// TestAJobWhoseIDsHaveExpiredFails: it would end as done without an act.
 func TestAJobWhoseIDsHaveExpiredFails(t *testing.T) {
 	o := newOffice(t)
 
@@ -541,6 +541,7 @@ func TestAJobWhoseIDsHaveExpiredFails(t *testing.T) {
 	o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Failed && j.Problem == "rows_expired" })
 }
 
+// TestAJobWhoseRowsHaveExpiredFails: it would end as done with less than it has selected.
 func TestAJobWhoseRowsHaveExpiredFails(t *testing.T) {
 	o := newOffice(t)
 	acted := make(chan struct{}, 2)
@@ -575,7 +576,8 @@ func TestAJobWhoseRowsHaveExpiredFails(t *testing.T) {
 	ids <- j.ID
 
 	<-acted
-	o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Paused })
+	// On a busy machine the rows have expired before the pause is seen: then the job has failed by itself.
+	j = o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Paused || ended(j) })
 
 	for time.Since(j.CreatedAt) < 3*time.Second {
 		select {
@@ -585,8 +587,10 @@ func TestAJobWhoseRowsHaveExpiredFails(t *testing.T) {
 		}
 	}
 
-	if _, err := store.Resume(t.Context(), "", j.ID); err != nil {
-		t.Fatal(err)
+	if j.State == jobs.Paused {
+		if _, err := store.Resume(t.Context(), "", j.ID); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	j = o.until(j.ID, ended)
