@@ -263,7 +263,7 @@ func actCases() []actCase {
 		{name: "schedule", operation: "schedule-transition", setup: has(order, anOrder), fields: map[string]string{"event": "hold", "at": inDays(1)}, effect: later},
 		{name: "move-scheduled", operation: "move-scheduled-transition", setup: aRequestForLater, fields: map[string]string{"at": inDays(2)}, effect: later, unmarked: true},
 		{name: "withdraw-scheduled", operation: "withdraw-scheduled-transition", setup: aRequestForLater, effect: later, unmarked: true},
-		{name: "resend", operation: "redeliver", setup: has(map[string]string{"order": "o-1", "transition": "2", "endpoint": "shop"}, anOrder, func(s *apiServer) { missedDelivery(s) }), effect: read("/v1/orders/o-1/deliveries", "deliveries")},
+		{name: "resend", operation: "resend", setup: has(map[string]string{"order": "o-1", "transition": "2", "endpoint": "shop"}, anOrder, func(s *apiServer) { missedDelivery(s) }), effect: read("/v1/orders/o-1/deliveries", "deliveries")},
 		{name: "redrive-letter", operation: "redrive-dead-letter", change: notifies, setup: aLetter, effect: func(s *apiServer) string {
 			return fmt.Sprint(strings.Contains(s.ask("GET", "/v1/dead-letters/notify", "").text, "queuedAt"))
 		}},

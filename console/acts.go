@@ -237,7 +237,7 @@ var actsOnOne = []act{
 	},
 	{
 		name: "resend", title: "Send again", does: "Sends the notification of this transition to the endpoint once more.", scope: auth.Admin,
-		method: http.MethodPost, path: orderPath + "/deliveries/{transition}/{endpoint}/redeliver",
+		method: http.MethodPost, path: orderPath + "/deliveries/{transition}/{endpoint}/resend",
 		command: "ratchet deliveries resend {order}/{incarnation}/{transition}/{endpoint}", fixed: []string{"incarnation"},
 	},
 	{

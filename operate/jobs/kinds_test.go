@@ -279,7 +279,7 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 
 				again := map[int]int{}
 				for _, d := range pending {
-					again[d.Redeliveries]++
+					again[d.Resends]++
 				}
 
 				return fmt.Sprint(again)
