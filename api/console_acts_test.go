@@ -300,6 +300,7 @@ func actCases() []actCase {
 		{name: "streams-replay", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("streams-replay")},
 		{name: "streams-refill", operation: "create-job", change: notifies, setup: has(real), effect: aJobOf("streams-refill")},
 		{name: "lists-rebuild", operation: "create-job", change: withLists, setup: has(real), effect: aJobOf("lists-rebuild")},
+		{name: "orders-migrate", operation: "create-job", setup: has(real), fields: map[string]string{"mapping": "migrations: []"}, effect: aJobOf("orders-migrate")},
 		{name: "pause-job", operation: "pause-job", setup: anOpenJob, effect: stateOfJob},
 		{name: "resume-job", operation: "resume-job", setup: func(s *apiServer) map[string]string {
 			job := anOpenJob(s)

@@ -54,6 +54,7 @@ type field struct {
 	hint        string
 	preset      string // the value of a new form
 	flag        string // on the command line, if the command does not have the value in its text
+	file        string // on the command line the flag names a file with the value
 }
 
 // values are the values of a form by name.
