@@ -32,9 +32,7 @@ Effects that have happened are not repeated, because their claims are completed.
 queued for an order and a handler is not queued again within 30 days, unless --again: that
 also repeats notifications.
 
-The position is noted, and the next run goes on where one has ended early, unless --restart.
-
-Exit status: 0 every order was read, 1 it ended early, or orders could not be read.`
+The position is noted, and the next run goes on where one has ended early, unless --restart.`
 
 func streamsRebuild(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

@@ -23,9 +23,7 @@ It reads both tables. Workers may run meanwhile, but only with order-lists: chan
 handles without it are missing in the lists, so the command fails then. It may be stopped and
 repeated; it goes on with what is left.
 
-Workers with order-lists do the same by themselves while the lists are not ready.
-
-Exit status: 0 done; 1 failed, or orders cannot be read; 2 bad input.`
+Workers with order-lists do the same by themselves while the lists are not ready.`
 
 func ordersRebuildLists(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{Use: "rebuild-lists", Short: "Correct the lists of orders", Args: cobra.NoArgs, Long: rebuildListsHelp, Example: "  ratchet orders rebuild-lists"}
