@@ -55,12 +55,7 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 		return nil, err
 	}
 
-	tok, err := newToken(in.ClientRequestToken, in.digest)
-	if err != nil {
-		return nil, err
-	}
-
-	changes, replayed, err := s.transact(actions, tok)
+	changes, replayed, err := s.transact(actions, newToken(in.ClientRequestToken, in.digest))
 	if err != nil {
 		return nil, err
 	}
