@@ -38,7 +38,7 @@ async function table() {
 
   await code(items.put({ TableName, Item: { h: 'p', r: 1 }, ConditionExpression: 'attribute_not_exists(h)' }), 'ConditionalCheckFailedException')
 
-  const once = { ClientRequestToken: 'once', TransactItems: [{ Update: { TableName, Key: { h: 'p', r: 0 }, UpdateExpression: 'ADD n :n', ExpressionAttributeValues: { ':n': 1 } } }] }
+  const once = { ClientRequestToken: TableName, TransactItems: [{ Update: { TableName, Key: { h: 'p', r: 0 }, UpdateExpression: 'ADD n :n', ExpressionAttributeValues: { ':n': 1 } } }] }
   await items.transactWrite(once).promise()
   await items.transactWrite(once).promise()
   const both = await items.transactGet({ TransactItems: [{ Get: { TableName, Key: { h: 'p', r: 0 } } }, { Get: { TableName, Key: { h: 'p', r: 99 } } }] }).promise()

@@ -80,7 +80,7 @@ public class Engine {
         var first = Map.of("h", text("p"), "r", number(0));
         var add = TransactWriteItem.builder().update(u -> u.tableName(TABLE).key(first).updateExpression("ADD n :n")
                 .expressionAttributeValues(Map.of(":n", number(1)))).build();
-        IntStream.range(0, 2).forEach(i -> client.transactWriteItems(t -> t.clientRequestToken("once").transactItems(add)));
+        IntStream.range(0, 2).forEach(i -> client.transactWriteItems(t -> t.clientRequestToken(TABLE).transactItems(add)));
         var read = client.transactGetItems(t -> t.transactItems(i -> i.get(g -> g.tableName(TABLE).key(first)))).responses();
         same(read.get(0).item().get("n").n(), "1");
 
