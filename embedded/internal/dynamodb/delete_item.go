@@ -47,11 +47,11 @@ func (in *deleteItemIn) constrain(s *Service) error {
 	s.constrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
-		c.missing("key")
+		c.Missing("key")
 	}
 	in.expectedIn.constrain(&c)
 
-	return c.err()
+	return c.Err()
 }
 
 // draft returns the action, as far as the request itself shows it.

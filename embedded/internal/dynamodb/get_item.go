@@ -63,15 +63,15 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 // constrain checks the members against the API model.
 func (in *getItemIn) constrain(s *Service) error {
 	var c constraints
-	c.capacity(in.ReturnConsumedCapacity)
+	c.Capacity(in.ReturnConsumedCapacity)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
 	s.constrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
-		c.missing("key")
+		c.Missing("key")
 	}
 
-	return c.err()
+	return c.Err()
 }
 
 // draft checks the request as far as it does not depend on the table, and returns its projection,

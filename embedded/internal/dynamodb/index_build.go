@@ -24,10 +24,10 @@ type indexUpdate struct {
 // constrain checks the members against the API model.
 func (u *indexUpdate) constrain(c *constraints, at string) {
 	if u.Update != nil {
-		c.requiredName(u.Update.IndexName, at+".update.indexName")
+		c.RequiredName(u.Update.IndexName, at+".update.indexName")
 
 		if u.Update.ProvisionedThroughput == nil && !u.Update.given() {
-			c.missing(at + ".update.provisionedThroughput")
+			c.Missing(at + ".update.provisionedThroughput")
 		}
 		c.throughput(u.Update.ProvisionedThroughput, at+".update.provisionedThroughput")
 	}
@@ -37,7 +37,7 @@ func (u *indexUpdate) constrain(c *constraints, at string) {
 	}
 
 	if u.Delete != nil {
-		c.requiredName(u.Delete.IndexName, at+".delete.indexName")
+		c.RequiredName(u.Delete.IndexName, at+".delete.indexName")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
 )
@@ -74,9 +75,9 @@ func (c *constraints) conditions(given map[string]legacyCondition, parameter str
 		at := parameter + "." + name + ".member.comparisonOperator"
 
 		if operator == nil {
-			c.missing(at)
+			c.Missing(at)
 		}
-		c.enum(operator, at, expression.Operators)
+		c.Enum(operator, at, expression.Operators)
 	}
 }
 
@@ -109,12 +110,12 @@ func (in *expectedIn) constrain(c *constraints) {
 	c.conditionalOperator(in.ConditionalOperator)
 
 	for _, name := range slices.Sorted(maps.Keys(in.Expected)) {
-		c.enum(in.Expected[name].ComparisonOperator, "expected."+name+".member.comparisonOperator", expression.Operators)
+		c.Enum(in.Expected[name].ComparisonOperator, "expected."+name+".member.comparisonOperator", expression.Operators)
 	}
 }
 
 func (c *constraints) conditionalOperator(operator string) {
-	c.oneOf(operator, "conditionalOperator", "OR", "AND")
+	c.OneOf(operator, "conditionalOperator", "OR", "AND")
 }
 
 // refuseMix refuses the parameters beside a ConditionExpression.
@@ -249,7 +250,7 @@ func attributesToGet(names []string) (*expression.Projection, error) {
 
 // attributesToGet checks how many attributes an AttributesToGet names.
 func (c *constraints) attributesToGet(names []string, member string) {
-	if names != nil && (len(names) < 1 || len(names) > maxName) {
-		c.length(len(names), list(names), member, 1, maxName)
+	if names != nil && (len(names) < 1 || len(names) > model.MaxName) {
+		c.Length(len(names), list(names), member, 1, model.MaxName)
 	}
 }

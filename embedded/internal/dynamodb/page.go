@@ -37,10 +37,10 @@ type pageIn struct {
 
 // constrainSelect checks the members that come first in Query and in Scan.
 func (in *pageIn) constrainSelect(c *constraints) {
-	c.oneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+	c.OneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 
 	if in.IndexName != nil {
-		c.name(*in.IndexName, "indexName")
+		c.Name(*in.IndexName, "indexName")
 	}
 }
 

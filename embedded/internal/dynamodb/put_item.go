@@ -45,11 +45,11 @@ func (in *putItemIn) constrain(s *Service) error {
 	s.constrainTable(&c, in.TableName, "tableName")
 
 	if in.Item == nil {
-		c.missing("item")
+		c.Missing("item")
 	}
 	in.expectedIn.constrain(&c)
 
-	return c.err()
+	return c.Err()
 }
 
 // draft returns the action, as far as the request itself shows it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -78,28 +79,28 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *queryIn) constrain(s *Service) error {
-	c := constraints{alone: wordsOfLimit}
+	c := constraints{model.Constraints{Alone: wordsOfLimit}}
 	in.constrainSelect(&c)
-	c.capacity(in.ReturnConsumedCapacity)
+	c.Capacity(in.ReturnConsumedCapacity)
 	c.conditions(in.QueryFilter, "queryFilter")
 	s.constrainTable(&c, in.TableName, "tableName")
 	c.conditionalOperator(in.ConditionalOperator)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
-	c.atLeast(in.Limit, "limit", 1)
+	c.AtLeast(in.Limit, "limit", 1)
 	c.conditions(in.KeyConditions, "keyConditions")
 
-	return c.err()
+	return c.Err()
 }
 
 // wordsOfLimit returns the words for a Limit of a Query, which Scan does not share.
 // Source: https://github.com/nubo-db/dynamodb-conformance tests/tier3/error-messages/query.test.ts and
 // scan.test.ts, recorded on the service
-func wordsOfLimit(b breach) string {
-	if b.member != "limit" {
+func wordsOfLimit(b model.Breach) string {
+	if b.Member != "limit" {
 		return ""
 	}
 
-	return b.unquoted("Limit")
+	return b.Unquoted("Limit")
 }
 
 // parse checks the request as far as it does not depend on the table. It sets the filter and the projection,

@@ -67,16 +67,16 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 func (in *scanIn) constrain(s *Service) error {
 	var c constraints
 	in.constrainSelect(&c)
-	c.atLeast(in.TotalSegments, "totalSegments", 1)
-	c.capacity(in.ReturnConsumedCapacity)
+	c.AtLeast(in.TotalSegments, "totalSegments", 1)
+	c.Capacity(in.ReturnConsumedCapacity)
 	s.constrainTable(&c, in.TableName, "tableName")
 	c.conditionalOperator(in.ConditionalOperator)
 	c.conditions(in.ScanFilter, "scanFilter")
-	c.atLeast(in.Segment, "segment", 0)
-	c.atLeast(in.Limit, "limit", 1)
+	c.AtLeast(in.Segment, "segment", 0)
+	c.AtLeast(in.Limit, "limit", 1)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
 
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return err
 	}
 

@@ -39,9 +39,9 @@ func checkToken(text *string) error {
 	}
 
 	var c constraints
-	c.length(len(*text), *text, "clientRequestToken", 1, maxToken)
+	c.Length(len(*text), *text, "clientRequestToken", 1, maxToken)
 
-	return c.err()
+	return c.Err()
 }
 
 // newToken returns the ClientRequestToken of a request, nil if it has none. digest identifies the content

@@ -100,18 +100,18 @@ func (a *action) keepsKey() error {
 // constrain checks the members against the API model.
 func (in *updateItemIn) constrain(s *Service) error {
 	var c constraints
-	c.capacity(in.ReturnConsumedCapacity)
+	c.Capacity(in.ReturnConsumedCapacity)
 	s.constrainTable(&c, in.TableName, "tableName")
-	c.collectionMetrics(in.ReturnItemCollectionMetrics)
+	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	c.returnValues(in.ReturnValues)
 
 	if in.Key == nil {
-		c.missing("key")
+		c.Missing("key")
 	}
 	in.expectedIn.constrain(&c)
 	c.returnsOnFailure(in.ReturnValuesOnConditionCheckFailure)
 
-	return c.err()
+	return c.Err()
 }
 
 // refuseMix refuses AttributeUpdates and Expected beside expressions.

@@ -9,9 +9,9 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// TestedState is the name of a state that TestState runs, whatever its definition calls it.
+// testedState is the name of a state that TestState runs, whatever its definition calls it.
 // Source: LocalStack's recordings of AWS (test_state_with_variables).
-const TestedState = "StateName"
+const testedState = "StateName"
 
 // Check compiles the state and fails for requests that the service or the engine refuses.
 func (in *Request) Check() (*asl.Machine, error) {
@@ -69,9 +69,9 @@ func (in *Request) compile() (*asl.Machine, error) {
 	var found asl.Diagnostics
 
 	if in.StateName == "" {
-		program, found = asl.ParseState(TestedState, []byte(in.Definition))
+		program, found = asl.ParseState(testedState, []byte(in.Definition))
 	} else {
-		program, found = asl.ParseSingle([]byte(in.Definition), in.StateName, TestedState)
+		program, found = asl.ParseSingle([]byte(in.Definition), in.StateName, testedState)
 	}
 
 	switch err := found.Err(); {
