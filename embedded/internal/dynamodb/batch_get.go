@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
 )
@@ -160,7 +161,7 @@ func (r *keysAndAttributes) draft() (project *expression.Projection, err error) 
 		return nil, err
 	}
 
-	if project, err = attributesToGet(r.AttributesToGet); err != nil {
+	if project, err = legacy.AttributesToGet(r.AttributesToGet); err != nil {
 		return nil, err
 	}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -92,7 +93,7 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 	}
 
 	if in.AttributesToGet != nil {
-		return attributesToGet(in.AttributesToGet)
+		return legacy.AttributesToGet(in.AttributesToGet)
 	}
 
 	return projection(in.ProjectionExpression, in.ExpressionAttributeNames)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -11,7 +12,7 @@ type scanIn struct {
 	pageIn
 	Segment       *int64
 	TotalSegments *int64
-	ScanFilter    map[string]legacyCondition
+	ScanFilter    map[string]legacy.Condition
 }
 
 // maxSegments is how many segments a parallel scan can have.
@@ -70,8 +71,8 @@ func (in *scanIn) constrain(s *Service) error {
 	c.AtLeast(in.TotalSegments, "totalSegments", 1)
 	c.Capacity(in.ReturnConsumedCapacity)
 	s.constrainTable(&c, in.TableName, "tableName")
-	c.conditionalOperator(in.ConditionalOperator)
-	c.conditions(in.ScanFilter, "scanFilter")
+	legacy.ConstrainOperator(&c.Constraints, in.ConditionalOperator)
+	legacy.ConstrainConditions(&c.Constraints, in.ScanFilter, "scanFilter")
 	c.AtLeast(in.Segment, "segment", 0)
 	c.AtLeast(in.Limit, "limit", 1)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
@@ -106,7 +107,7 @@ func (in *scanIn) parse(pg *page) (err error) {
 
 	// The projection comes before the filter, unlike in a Query: the service reports their
 	// faults in this order.
-	if pg.project, err = attributesToGet(in.AttributesToGet); err != nil {
+	if pg.project, err = legacy.AttributesToGet(in.AttributesToGet); err != nil {
 		return err
 	}
 
