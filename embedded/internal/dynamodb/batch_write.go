@@ -38,7 +38,7 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 
 	// The stripes are held until the batch is on disk, so that no writer comes between
 	// evaluation and commit.
-	defer s.stripes.lock(hashes)()
+	defer s.stripes.Lock(hashes)()
 
 	changes := make([]*change, len(actions))
 	sum := spendings{}

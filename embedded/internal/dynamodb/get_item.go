@@ -101,7 +101,7 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 
 // read returns an item of the table, nil if there is none.
 func (s *Service) read(t *table, key primary) (stored, error) {
-	raw, err := s.stripes.of(key.lock).read(s.db, key.bytes)
+	raw, err := s.stripes.Of(key.lock).Read(s.db, key.bytes)
 	if err == nil && raw == nil && t.state.Load().deleted {
 		err = tableMissing() // the item may have gone with its table
 	}

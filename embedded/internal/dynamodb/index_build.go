@@ -266,7 +266,7 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 
 	// Writers with the old state do not maintain a new index, and still write to a removed one: they
 	// must end first.
-	s.stripes.waitForWriters()
+	s.stripes.WaitForWriters()
 
 	for i := range before.record.Indexes {
 		x := &before.record.Indexes[i]

@@ -179,7 +179,7 @@ func (r *itemRead) bind(s *Service, get *transactGet) (err error) {
 }
 
 func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, total int, err error) {
-	defer s.stripes.lock(hashes)()
+	defer s.stripes.Lock(hashes)()
 
 	raws = make([]stored, len(gets))
 	for i := range gets {

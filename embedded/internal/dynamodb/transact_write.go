@@ -291,7 +291,7 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 	if tok != nil {
 		locks = append(locks, tok.lock)
 	}
-	defer s.stripes.lock(locks)()
+	defer s.stripes.Lock(locks)()
 
 	now := s.cfg.Clock.Now()
 	if tok != nil {
@@ -405,7 +405,7 @@ func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, to
 	}
 
 	// The token's stripe is not marked: a token is read only under its lock.
-	defer s.stripes.dirty(hashes)()
+	defer s.stripes.Dirty(hashes)()
 
 	if err := streams.Commit(b, now, records...); err != nil {
 		return err

@@ -108,7 +108,7 @@ func (c *Constraints) Length(n int, value, member string, least, most int) {
 
 // The lengths and characters of the names of tables and indexes.
 const (
-	MinName     = 3
+	minName     = 3
 	MaxName     = 255
 	NamePattern = "[a-zA-Z0-9_.-]+"
 )
@@ -120,7 +120,7 @@ func (c *Constraints) Name(name, member string) {
 	}
 
 	// The length comes after the pattern, as in the service's message.
-	c.Length(len(name), name, member, MinName, MaxName)
+	c.Length(len(name), name, member, minName, MaxName)
 }
 
 func matchesPattern(name string) bool {
