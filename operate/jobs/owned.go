@@ -22,6 +22,7 @@ import (
 // owned is a job while this process owns it. job has the epoch of the owner, whose writes all depend on it.
 type owned struct {
 	r    *Runner
+	turn *turn
 	s    *Store
 	work Work
 	job  Job
@@ -97,6 +98,9 @@ func (o *owned) goOn(ctx, lease context.Context) error {
 		return context.Cause(lease)
 	case o.wanted() != "":
 		return errWanted
+	// A selection would begin again.
+	case o.job.Selected && o.turn.isOver():
+		return errTurn
 	}
 
 	return ctx.Err()
