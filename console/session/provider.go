@@ -47,7 +47,7 @@ type Provider struct {
 // algorithms are the accepted signatures: none with a shared secret.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 
-var providerClient = &http.Client{Timeout: providerTimeout}
+var providerClient = &http.Client{Timeout: providerTimeout, Transport: auth.BoundedTransport(nil)}
 
 // discover returns the configuration of the provider, which is read when it is needed first.
 func (p *Provider) discover() (*oidc.Provider, error) {

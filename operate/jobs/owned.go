@@ -91,21 +91,6 @@ func (o *owned) selecting(ctx, lease context.Context) (selection context.Context
 // renewEach is how soon an owner follows what a person asks for.
 const renewEach = 2 * time.Second
 
-// goOn returns why the work must end now, nil if it goes on.
-func (o *owned) goOn(ctx, lease context.Context) error {
-	switch {
-	case lease.Err() != nil:
-		return context.Cause(lease)
-	case o.wanted() != "":
-		return errWanted
-	// A selection would begin again.
-	case o.job.Selected && o.turn.isOver():
-		return errTurn
-	}
-
-	return ctx.Err()
-}
-
 // do selects the subjects, and acts on them.
 func (o *owned) do(ctx, lease context.Context) error {
 	if o.job.Wanted != "" {

@@ -64,11 +64,11 @@ type RunnerConfig struct {
 	Look time.Duration
 	// AtOnce is how many jobs run at the same time, half of them for one tenant at most. Default: 4.
 	AtOnce int
-	// Turn is how long a job runs before it makes room for one that waits for its place, at least a millisecond. It does so
-	// between two acts, and not while it selects its subjects. Default: 1 min.
-	Turn time.Duration
 	// Log gets failures. Default: slog.Default().
 	Log *slog.Logger
+
+	// turn is how long a job runs before it makes room, between two acts, for one that waits for its place. Default: 1 min.
+	turn time.Duration
 }
 
 // Runner runs jobs. Any number of runners share the jobs of a table.
@@ -86,7 +86,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
 	cfg.Look = cmp.Or(cfg.Look, 5*time.Second)
 	cfg.AtOnce = cmp.Or(cfg.AtOnce, 4)
-	cfg.Turn = cmp.Or(cfg.Turn, time.Minute)
+	cfg.turn = cmp.Or(cfg.turn, time.Minute)
 
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
@@ -105,7 +105,6 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	require(cfg.Lease >= time.Second, "Lease: at least 1s")
 	require(cfg.Look >= time.Millisecond, "Look: at least 1ms")
 	require(cfg.AtOnce >= 1, "AtOnce: at least 1")
-	require(cfg.Turn >= time.Millisecond, "Turn: at least 1ms")
 
 	return &Runner{cfg: cfg, turns: map[string]*turn{}, begun: map[string]time.Time{}, refused: map[string]bool{}}, errors.Join(faults...)
 }

@@ -76,7 +76,7 @@ func (r *Runner) begin(j Job) *turn {
 func (r *Runner) makeRoom(turns []*turn) {
 	var longest *turn
 	for _, t := range turns {
-		if !t.over.Load() && time.Since(t.since) >= r.cfg.Turn && (longest == nil || t.since.Before(longest.since)) {
+		if !t.over.Load() && time.Since(t.since) >= r.cfg.turn && (longest == nil || t.since.Before(longest.since)) {
 			longest = t
 		}
 	}
@@ -90,4 +90,19 @@ func (r *Runner) end(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.turns, id)
+}
+
+// goOn returns why the work must end now, nil if it goes on.
+func (o *owned) goOn(ctx, lease context.Context) error {
+	switch {
+	case lease.Err() != nil:
+		return context.Cause(lease)
+	case o.wanted() != "":
+		return errWanted
+	// A selection would begin again.
+	case o.job.Selected && o.turn.isOver():
+		return errTurn
+	}
+
+	return ctx.Err()
 }

@@ -61,7 +61,7 @@ func TestTenantsShareThePlacesOfARunner(t *testing.T) {
 		for _, kind := range kinds {
 			cfg.Works[kind] = work
 		}
-		cfg.Turn = 100 * time.Millisecond
+		cfg.SetTurn(100 * time.Millisecond)
 	}))
 	defer stop()
 

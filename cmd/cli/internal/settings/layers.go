@@ -19,10 +19,8 @@ import (
 	"ratchet/server"
 )
 
-// Secrets returns the settings whose value is never printed: those of the type server.Secret. Each can be in a file of
-// its own, named by the setting with -file at its end.
-func Secrets() []string { return secretsOf(reflect.TypeFor[server.Config]()) }
-
+// secretsOf returns the settings of a configuration whose value is never printed: those of the type server.Secret. Each
+// can be in a file of its own, named by the setting with -file at its end.
 func secretsOf(config reflect.Type) (names []string) {
 	for field := range config.Fields() {
 		name, option, _ := strings.Cut(field.Tag.Get("koanf"), ",")
@@ -141,7 +139,7 @@ func orNone(names []string) string {
 func (l *layer) readSecrets() error {
 	l.files = map[string]string{}
 
-	for _, secret := range Secrets() {
+	for _, secret := range secretsOf(reflect.TypeFor[server.Config]()) {
 		setting := secret + "-file"
 
 		name := l.settings.String(setting)
