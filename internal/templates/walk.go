@@ -96,7 +96,8 @@ func (r *run) action(dot any, node *parse.ActionNode) error {
 		return r.fail(node, "%w", err)
 	}
 
-	_, err = io.WriteString(r.out, text)
+	// Not io.WriteString, which would pass a Write with a limit by.
+	_, err = r.out.Write([]byte(text))
 
 	return err
 }
