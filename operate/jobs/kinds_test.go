@@ -281,7 +281,7 @@ func TestEveryKindThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
 
 				again := map[int]int{}
 				for _, d := range pending {
-					again[d.Redeliveries]++
+					again[d.Resends]++
 				}
 
 				return fmt.Sprint(again)
@@ -515,9 +515,10 @@ func TestAJournalThatCannotBeReadNowIsReadAgain(t *testing.T) {
 		err  error
 		code string
 	}{
-		"throttled":     {&types.ProvisionedThroughputExceededException{}, "done"},
-		"not available": {fmt.Errorf("read the journal: %w", transitions.ErrUnavailable), "done"},
-		"unreadable":    {fmt.Errorf("order o-03: %w", transitions.ErrUnreadable), "unreadable"},
+		"throttled":              {&types.ProvisionedThroughputExceededException{}, "done"},
+		"not available":          {fmt.Errorf("read the journal: %w", transitions.ErrUnavailable), "done"},
+		"unreadable":             {fmt.Errorf("order o-03: %w", transitions.ErrUnreadable), "unreadable"},
+		"older changes are lost": {nil, "changes_lost"},
 	} {
 		t.Run(about, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -532,7 +533,7 @@ func TestAJournalThatCannotBeReadNowIsReadAgain(t *testing.T) {
 					r.Expand = func(ctx context.Context, item map[string]types.AttributeValue) ([]replay.Version, bool, error) {
 						if id == "o-03" {
 							if tries++; tries == 1 {
-								return nil, false, row.err
+								return nil, row.err == nil, row.err
 							}
 						}
 
@@ -551,6 +552,29 @@ func TestAJournalThatCannotBeReadNowIsReadAgain(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAnOrderThatCannotBeReadShowsInTheRebuildOfTheLists: its part says so, and the others are done.
+func TestAnOrderThatCannotBeReadShowsInTheRebuildOfTheLists(t *testing.T) {
+	o := newOffice(t)
+	o.kit.Tables(lists.TableInput("lists"))
+	o.place()
+
+	if _, err := o.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: aws.String(shop.OrdersTable), Key: o.orders.Mapping().ItemKey("o-03"), UpdateExpression: aws.String("SET transitionId = :id"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":id": &types.AttributeValueMemberS{Value: "x"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	w := jobs.Lists{Lists: o.kit.Lists(o.orders)}
+	stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{jobs.RebuildLists: w} }))
+	defer stop()
+
+	j := o.until(o.create(func(n *jobs.New) { n.Kind, n.Rate = jobs.RebuildLists, 1000 }).ID, ended)
+	if j.Counts["unreadable"] != 1 || j.Counts["done"] != lists.Parts-1 {
+		t.Errorf("%+v", j)
 	}
 }
 
