@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -84,19 +85,23 @@ func benchFill(b *testing.B, db *dynamodb.Client) {
 // depend on other processes or on the speed of the disk.
 func cpuPerOp(b *testing.B, body func(*testing.PB)) {
 	b.Helper()
-	spent := func() int64 {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-
-		return u.Utime.Nano() + u.Stime.Nano()
-	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	before := spent()
+	before := processorTime(b)
 	b.RunParallel(body)
-	b.ReportMetric(float64(spent()-before)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+}
+
+// processorTime returns how long this process has had a processor.
+func processorTime(t testing.TB) time.Duration {
+	t.Helper()
+
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // discard is a ResponseWriter that keeps only the status.

@@ -29,7 +29,7 @@ var (
 const writers = 8
 
 // patience is the most time for the check of one order's history.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 func TestLinearizableWithoutFaults(t *testing.T) {
 	s := openFaultyOrders(t, transitions.JournalByStream)

@@ -142,7 +142,7 @@ func TestMutantsAreTriedOnceAndSurvivorsListed(t *testing.T) {
 		t.Skip("builds a package many times")
 	}
 
-	o := options{cache: t.TempDir(), explained: filepath.Join(t.TempDir(), "none"), timeout: 2 * time.Second, match: "^counter.go (-|Counter.(Add|Drain)) "}
+	o := options{cache: t.TempDir(), explained: filepath.Join(t.TempDir(), "none"), timeout: 5 * time.Second, match: "^counter.go (-|Counter.(Add|Drain)) "}
 
 	reports, _, err := trial(t, o)
 	if !errors.Is(err, errSurvivors) || len(reports) != 1 {

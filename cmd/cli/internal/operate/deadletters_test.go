@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ratchet/cmd/cli/internal/commandtest"
@@ -55,78 +56,80 @@ func storeDeadLetter(ctx context.Context, b *server.Backend) error {
 }
 
 func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
-	s := commandtest.OrdersAt(t, storeDeadLetter)
+	synctest.Test(t, func(t *testing.T) {
+		s := commandtest.OrdersAt(t, storeDeadLetter)
 
-	out, code := commandtest.Ask(t, deadLettersCommand(s), "list")
-	if code != exit.OK || !strings.Contains(out, "notify") || !strings.Contains(out, "o-1") || !strings.HasSuffix(out, "the far side refuses\n") {
-		t.Fatalf("list: exit status %d\n%s", code, out)
-	}
-	s.JSON = true
-	out, _ = commandtest.Ask(t, deadLettersCommand(s), "list", reactions.NotifyHandler)
-	s.JSON = false
-
-	var l views.PrintedDeadLetter
-	if err := json.Unmarshal([]byte(out), &l); err != nil || l.Order != "o-1" || l.Change != "MODIFY" || !l.Permanent || l.Attempts != 1 {
-		t.Fatalf("%s: %v", out, err)
-	}
-
-	if out, code := commandtest.Ask(t, deadLettersCommand(s), "list", "journal"); code != exit.OK || strings.Contains(out, "o-1") {
-		t.Errorf("another handler's list: exit status %d\n%s", code, out)
-	}
-
-	if out, code := commandtest.Ask(t, deadLettersCommand(s), "get", l.Handler, l.ID); code != exit.OK || !strings.Contains(out, "for good") {
-		t.Errorf("show: exit status %d\n%s", code, out)
-	}
-
-	command := func(status int, want string, args ...string) {
-		t.Helper()
-
-		if out, code := commandtest.Ask(t, deadLettersCommand(s), args...); code != status || !strings.Contains(out, want) {
-			t.Errorf("%v: exit status %d, want %d\n%s", args, code, status, out)
+		out, code := commandtest.Ask(t, deadLettersCommand(s), "list")
+		if code != exit.OK || !strings.Contains(out, "notify") || !strings.Contains(out, "o-1") || !strings.HasSuffix(out, "the far side refuses\n") {
+			t.Fatalf("list: exit status %d\n%s", code, out)
 		}
-	}
-	redrives := func() int {
-		t.Helper()
 		s.JSON = true
-		defer func() { s.JSON = false }()
+		out, _ = commandtest.Ask(t, deadLettersCommand(s), "list", reactions.NotifyHandler)
+		s.JSON = false
 
-		out, code := commandtest.Ask(t, deadLettersCommand(s), "get", l.Handler, l.ID)
-		shown := views.PrintedDeadLetter{}
-
-		if code == exit.NotFound {
-			return -1
+		var l views.PrintedDeadLetter
+		if err := json.Unmarshal([]byte(out), &l); err != nil || l.Order != "o-1" || l.Change != "MODIFY" || !l.Permanent || l.Attempts != 1 {
+			t.Fatalf("%s: %v", out, err)
 		}
 
-		if err := json.Unmarshal([]byte(out), &shown); err != nil || !shown.QueuedAt.IsZero() {
-			t.Errorf("%s: %v", out, err)
+		if out, code := commandtest.Ask(t, deadLettersCommand(s), "list", "journal"); code != exit.OK || strings.Contains(out, "o-1") {
+			t.Errorf("another handler's list: exit status %d\n%s", code, out)
 		}
 
-		return shown.Redrives
-	}
+		if out, code := commandtest.Ask(t, deadLettersCommand(s), "get", l.Handler, l.ID); code != exit.OK || !strings.Contains(out, "for good") {
+			t.Errorf("show: exit status %d\n%s", code, out)
+		}
 
-	command(exit.OK, "for good", "redrive", l.Handler, l.ID, "--dry-run")
-	command(exit.OK, "selected: notify", "redrive", "--all", "--since", "1h", "--error", "refuses", "--dry-run")
-	command(exit.OK, "", "redrive", "--all", "--error", "another text")
-	command(exit.OK, "queued: notify", "redrive", l.Handler, l.ID)
-	command(exit.Refused, "", "redrive", l.Handler, l.ID)
-	command(exit.Refused, "waiting: ", "redrive", "--all")
-	command(exit.Refused, "waiting: ", "redrive", "--order", "o-1")
-	runPoller(t, s, errors.New("the far side still refuses"))
+		command := func(status int, want string, args ...string) {
+			t.Helper()
 
-	if n := redrives(); n != 1 {
-		t.Errorf("%d redrives, want one that failed", n)
-	}
+			if out, code := commandtest.Ask(t, deadLettersCommand(s), args...); code != status || !strings.Contains(out, want) {
+				t.Errorf("%v: exit status %d, want %d\n%s", args, code, status, out)
+			}
+		}
+		redrives := func() int {
+			t.Helper()
+			s.JSON = true
+			defer func() { s.JSON = false }()
 
-	command(exit.OK, "selected: notify", "redrive", "--order", "o-1", "--dry-run")
-	command(exit.OK, "", "redrive", "--order", "o-2")
-	command(exit.OK, "queued: notify: 1 dead letter (job ", "redrive", "--order", "o-1", "--handler", l.Handler)
-	runPoller(t, s, nil)
+			out, code := commandtest.Ask(t, deadLettersCommand(s), "get", l.Handler, l.ID)
+			shown := views.PrintedDeadLetter{}
 
-	if n := redrives(); n != -1 {
-		t.Errorf("the letter is still there, after %d redrives", n)
-	}
-	command(exit.NotFound, "", "redrive", l.Handler, l.ID)
-	command(exit.NotFound, "", "discard", l.Handler, l.ID)
+			if code == exit.NotFound {
+				return -1
+			}
+
+			if err := json.Unmarshal([]byte(out), &shown); err != nil || !shown.QueuedAt.IsZero() {
+				t.Errorf("%s: %v", out, err)
+			}
+
+			return shown.Redrives
+		}
+
+		command(exit.OK, "for good", "redrive", l.Handler, l.ID, "--dry-run")
+		command(exit.OK, "selected: notify", "redrive", "--all", "--since", "1h", "--error", "refuses", "--dry-run")
+		command(exit.OK, "", "redrive", "--all", "--error", "another text")
+		command(exit.OK, "queued: notify", "redrive", l.Handler, l.ID)
+		command(exit.Refused, "", "redrive", l.Handler, l.ID)
+		command(exit.Refused, "waiting: ", "redrive", "--all")
+		command(exit.Refused, "waiting: ", "redrive", "--order", "o-1")
+		runPoller(t, s, errors.New("the far side still refuses"))
+
+		if n := redrives(); n != 1 {
+			t.Errorf("%d redrives, want one that failed", n)
+		}
+
+		command(exit.OK, "selected: notify", "redrive", "--order", "o-1", "--dry-run")
+		command(exit.OK, "", "redrive", "--order", "o-2")
+		command(exit.OK, "queued: notify: 1 dead letter (job ", "redrive", "--order", "o-1", "--handler", l.Handler)
+		runPoller(t, s, nil)
+
+		if n := redrives(); n != -1 {
+			t.Errorf("the letter is still there, after %d redrives", n)
+		}
+		command(exit.NotFound, "", "redrive", l.Handler, l.ID)
+		command(exit.NotFound, "", "discard", l.Handler, l.ID)
+	})
 }
 
 func TestALetterIsDiscarded(t *testing.T) {
