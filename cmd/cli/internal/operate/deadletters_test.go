@@ -164,14 +164,14 @@ func runPoller(t *testing.T, s *settings.Settings, refusal error) {
 			LeaseTable:      b.Tables.Leases,
 			DeadLetterTable: b.Tables.DeadLetters,
 			Handlers:        handlers,
-			LeaseDuration:   time.Second,
+			LeaseDuration:   10 * time.Second,
 			PollIdle:        10 * time.Millisecond,
 			Log:             embeddedtest.Quiet(),
 		})
 		if err != nil {
 			return err
 		}
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer stop()
 
 		ended := make(chan error, 1)
