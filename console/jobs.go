@@ -96,7 +96,7 @@ var jobKinds = []jobKind{
 	},
 	{
 		kind: "orders-migrate", title: "Migrate orders", does: "Brings orders of other versions of the definition to the version that the server runs.",
-		stream: true, whole: true, migrates: true, grave: true, command: "ratchet workflow migrate --reason {reason}",
+		stream: true, whole: true, migrates: true, command: "ratchet workflow migrate --reason-text {reason}",
 	},
 }
 

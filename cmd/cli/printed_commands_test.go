@@ -95,6 +95,8 @@ var printedCommands = map[string]struct {
 	"ratchet workflow migrate":                               {"workflow migrate", 0},
 	"ratchet workflow migrate --dry-run":                     {"workflow migrate --dry-run", 0},
 	"ratchet config show":                                    {"config show", 0},
+	"ratchet streams replay --from-journal --again":          {"streams replay --from-journal --again --handler notify", 0},
+	"ratchet workflow migrate --reason-text {reason}":        {"workflow migrate --reason mistake", 0},
 	"ratchet keys list":                                      {"keys list", 0},
 	"ratchet payments report":                                {"payments report", 0},
 	"ratchet inventory expire":                               {"inventory expire", 0},
