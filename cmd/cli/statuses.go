@@ -21,8 +21,8 @@ var statusesText string
 
 // usualStatuses are the meanings of exit statuses. 10 to 17 are outcomes of actions.
 var usualStatuses = map[int]string{
-	exit.OK: "done", exit.Failure: "failed", exit.Usage: "wrong arguments or input", exit.Refused: "refused, or in conflict",
-	exit.NotFound: "not found", exit.Forced: "stopped with tasks given back unfinished", exit.Paused: "Ctrl-C has paused its job",
+	exit.OK: "done", exit.Failure: "failed", exit.Usage: "wrong input", exit.Refused: "refused, or in conflict",
+	exit.NotFound: "not found", exit.Forced: "stopped with tasks given back unfinished", exit.Paused: "its job is paused",
 	10: "used already", 11: "expired", 12: "canceled", 13: "not active yet", 14: "held by another", 15: "the hold is lost", 16: "locked",
 	17: "wrong PIN",
 }
