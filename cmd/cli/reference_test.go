@@ -212,7 +212,7 @@ func configurationPage(t *testing.T) string {
 			t.Errorf("setting %s has no comment", name)
 		}
 
-		if slices.Contains(settings.Secrets, name) {
+		if slices.Contains(secretSettings(), name) {
 			meaning = "*Secret.* " + meaning
 		}
 
