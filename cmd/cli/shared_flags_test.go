@@ -73,7 +73,7 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 		// Former names, and verbs without their noun.
 		{"check", exit.Usage, "did you mean workflow check?"},
 		{"executions describe o-1", exit.Usage, "did you mean get?"},
-		{"redeliver", exit.Usage, "did you mean deliveries resend?"},
+		{"describe", exit.Usage, "did you mean executions get?"},
 
 		// What is missing or too much has its name.
 		{"orders apply o-1", exit.Usage, "EVENT is missing\nusage: ratchet orders apply ORDER EVENT"},
