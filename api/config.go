@@ -222,7 +222,7 @@ func (c Config) validate() error {
 func CheckListen(address string, dev bool) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("listen %q: must be HOST:PORT: %w", address, err)
+		return fmt.Errorf("listen %q: must be HOST:PORT", address)
 	}
 
 	if dev && !isLoopback(host) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/cmd/cli/internal/arguments"
 	"ratchet/cmd/cli/internal/develop"
 	"ratchet/cmd/cli/internal/engine"
 	"ratchet/cmd/cli/internal/exit"
@@ -90,7 +91,7 @@ func strictArgs(c *cobra.Command, s *settings.Settings) {
 			err := check(c, args)
 			if err != nil {
 				// The usage is shown with the error; cobra would print all of it.
-				err = fmt.Errorf("%w\nusage: %s", err, c.UseLine())
+				err = fmt.Errorf("%w\nusage: %s", arguments.CountError(c, args, err), c.UseLine())
 			}
 
 			return exit.Wrong(append(s.Wrong, err)...)

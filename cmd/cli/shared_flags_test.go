@@ -34,7 +34,7 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 		{"--endpoint-url http://127.0.0.1:1 version", exit.Usage, "endpoint-url: `ratchet version` does not use this setting"},
 		{"version --json", exit.OK, ""},
 		{"--json version", exit.OK, ""},
-		{"version --jsn", exit.Usage, "unknown flag: --jsn"},
+		{"version --jsn", exit.Usage, "unknown flag: --jsn; did you mean --json?; `ratchet version --help` lists the flags"},
 
 		{"workflow show payment", exit.OK, ""},
 		{"workflow show --data DATA", exit.Usage, "data: only with --counts"},
@@ -73,6 +73,17 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 		// Former names, and verbs without their noun.
 		{"check", exit.Usage, "did you mean workflow check?"},
 		{"executions describe o-1", exit.Usage, "did you mean get?"},
+		{"describe", exit.Usage, "did you mean executions get?"},
+
+		// What is missing or too much has its name.
+		{"orders apply o-1", exit.Usage, "EVENT is missing\nusage: ratchet orders apply ORDER EVENT"},
+		{"orders get o-1 o-2", exit.Usage, "\"o-2\" is one argument too many"},
+		{"claims run k", exit.Usage, "COMMAND is missing"},
+		{"inventory get", exit.Usage, "SKU... is missing"},
+		{"deadletters redrive notify", exit.Usage, "name HANDLER LETTER"},
+		{"dev --api-listen 8701", exit.Usage, "api-listen \"8701\": must be HOST:PORT"},
+		{"backup none/x --data DATA", exit.Usage, "FILE none/x: no file can be made in its directory"},
+		{"engine split x --data DATA", exit.Usage, "SHARD \"x\": "},
 		{"redrive", exit.Usage, "did you mean deadletters redrive or executions redrive?"},
 
 		// A command's own flags go before shared flags of the same name.

@@ -11,6 +11,7 @@ import (
 
 	"ratchet/cmd/cli/internal/exit"
 	"ratchet/cmd/cli/internal/settings"
+	"ratchet/once/actions"
 )
 
 // statusesText has a line for each command with exit statuses of its own: COMMAND: STATUS [MEANING]; ... A status without
@@ -21,10 +22,10 @@ var statusesText string
 
 // usualStatuses are the meanings of exit statuses. 10 to 17 are outcomes of actions.
 var usualStatuses = map[int]string{
-	exit.OK: "done", exit.Failure: "failed", exit.Usage: "wrong arguments or input", exit.Refused: "refused, or in conflict",
-	exit.NotFound: "not found", exit.Forced: "stopped with tasks given back unfinished", exit.Paused: "Ctrl-C has paused its job",
-	10: "used already", 11: "expired", 12: "canceled", 13: "not active yet", 14: "held by another", 15: "the hold is lost", 16: "locked",
-	17: "wrong PIN",
+	exit.OK: "done", exit.Failure: "failed", exit.Usage: "wrong input", exit.Refused: "refused, or in conflict",
+	exit.NotFound: "not found", exit.Forced: "stopped with tasks given back unfinished", exit.Paused: "its job is paused",
+	10: string(actions.AlreadyUsed), 11: string(actions.Expired), 12: string(actions.Canceled), 13: string(actions.NotActive),
+	14: string(actions.Held), 15: string(actions.HoldLost), 16: string(actions.Locked), 17: string(actions.InvalidPIN),
 }
 
 // statusesOf returns the exit statuses of each command that has its own, by its path.

@@ -25,14 +25,8 @@ func OrdersAt(t *testing.T, prepare func(context.Context, *server.Backend) error
 	for _, name := range []string{"RATCHET_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"} {
 		t.Setenv(name, "")
 	}
-	s := &settings.Settings{Creates: true}
 
-	s.Flags = s.SharedFlags(settings.FlagGroups...)
-	for name, value := range map[string]string{"data": t.TempDir(), "log-level": "error"} {
-		if err := s.Flags.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s := At(t, t.TempDir())
 
 	if err := s.With(t.Context(), func(b *server.Backend) error { return prepare(t.Context(), b) }); err != nil {
 		t.Fatal(err)
@@ -53,6 +47,22 @@ func Ask(t *testing.T, c *cobra.Command, args ...string) (string, int) {
 	code := exit.Report(c.ExecuteContext(t.Context()))
 
 	return out.String(), code
+}
+
+// At returns settings that point at a data directory.
+func At(t *testing.T, dir string) *settings.Settings {
+	t.Helper()
+
+	s := &settings.Settings{Creates: true}
+	s.Flags = s.SharedFlags(settings.FlagGroups...)
+
+	for name, value := range map[string]string{"data": dir, "log-level": "error"} {
+		if err := s.Flags.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	return s
 }
 
 // PlaceAndPay places the order o-1 and pays it.

@@ -98,6 +98,10 @@ Executions, timers and messages go on from the moment of the backup when ` + "`r
 func backupTo(ctx context.Context, s *settings.Settings, name string) (m embedded.Manifest, err error) {
 	// The draft is in the same folder, because a link cannot cross file systems.
 	draft, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".partial-*")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return m, exit.UsageError("backup: FILE %s: no file can be made in its directory: %w", name, errors.Unwrap(err))
+	}
+
 	if err != nil {
 		return m, err
 	}

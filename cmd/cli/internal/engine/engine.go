@@ -62,6 +62,23 @@ func withStream(ctx context.Context, s *settings.Settings, fn func(b *server.Bac
 // service.
 const adminTarget = "RatchetEngine_20261121."
 
+// refusal is the engine's answer in words.
+func refusal(operation, shard string, answer []byte) error {
+	var said struct {
+		Message string `json:"message"`
+	}
+
+	if err := json.Unmarshal(answer, &said); err != nil || said.Message == "" {
+		return exit.UsageError("%s: %s", operation, answer)
+	}
+
+	if shard != "" {
+		return exit.UsageError("SHARD %q: %s (`ratchet engine shards` lists them)", shard, said.Message)
+	}
+
+	return exit.UsageError("engine: %s", said.Message)
+}
+
 // admin calls an operation of the engine's admin service and prints the shards after it.
 func admin(s *settings.Settings, c *cobra.Command, operation string, members map[string]string) error {
 	return withStream(c.Context(), s, func(b *server.Backend, arn string) error {
@@ -90,7 +107,7 @@ func admin(s *settings.Settings, c *cobra.Command, operation string, members map
 		}
 
 		if response.StatusCode != http.StatusOK {
-			return exit.UsageError("%s: %s", operation, answer)
+			return refusal(operation, members["ShardId"], answer)
 		}
 
 		return printShards(c.Context(), c.OutOrStdout(), b, arn, s.JSON)

@@ -1,6 +1,7 @@
 package exit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -142,6 +143,11 @@ func Report(err error) int {
 	hint := hintOf(err)
 
 	var s *Error
+	if errors.Is(err, context.Canceled) && StatusOf(err) == Failure {
+		// Whichever call the interruption has met says nothing to its reader.
+		err = errInterrupted
+	}
+
 	if errors.As(err, &s) {
 		// The hint comes from the whole chain of errors, the text from the cause.
 		err = s.err
@@ -161,6 +167,8 @@ func Report(err error) int {
 
 	return StatusOf(err)
 }
+
+var errInterrupted = errors.New("interrupted")
 
 // EndProcess ends the process with an error that it cannot survive.
 func EndProcess(err error) { os.Exit(Report(err)) }

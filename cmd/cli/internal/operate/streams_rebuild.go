@@ -41,7 +41,7 @@ func streamsRebuild(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "rebuild", Short: "Repair the stream's handlers from the orders", Args: cobra.NoArgs, Long: streamsRebuildHelp,
 		Example: "  ratchet streams rebuild --since 48h --dry-run\n" +
-			"  ratchet streams rebuild --handler lists",
+			"  ratchet streams rebuild --handler lists --order-lists",
 	}
 	flags := selectionFlags(c, "count the changes, queue none and close no journal")
 	job := jobrun.AddFlags(c)

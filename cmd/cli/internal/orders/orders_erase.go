@@ -24,24 +24,19 @@ const eraseHelp = `Removes what may tell whose an order is, from the order and f
 it: customer, reference, addresses, metadata, notes, and who asked for its transitions and why; from
 its journal, deliveries, dead letters, refusals, reports of the carrier and lists. State, transitions,
 lines, amounts and payments stay. Nothing brings the person back.
-
 With --customer the orders are those of a customer of one tenant. This scans the table of orders, and
 stores their ids in jobs of at most 1,000, without the customer: a job is kept for longer than the
 person may be known. With --ended-before they are those of one tenant that have ended before a time, or before a duration
 ago: run it every day, for each tenant. The end is when the order came into a state that no event
 leaves. They come from the lists of orders (setting order-lists), or from a scan.
-
 A job erases what the flags select: a worker runs it, or without workers this command. Ctrl-C pauses it;
 ` + "`ratchet jobs resume`" + ` goes on. Orders that are named are erased by this command itself, because they may be
 those of several tenants.
-
 An order is refused, with the reason, if it has not ended, cannot be read, has moved in the last minutes,
 or if a handler, the journal or a report of the carrier is behind. Repeat the command for those.
 --dry-run only shows which orders would be erased or refused.
-
 A dead letter that cannot be read may name the person. Its order is refused with the handler and the id
 of the letter: repeat the command after ` + "`ratchet deadletters discard HANDLER LETTER`" + `.
-
 docs/operate/privacy.md lists what this command cannot reach, like histories of executions and backups, and
 for how long that is kept.`
 

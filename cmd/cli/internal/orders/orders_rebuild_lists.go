@@ -23,7 +23,7 @@ A job does it: a worker runs it, or without workers this command. Ctrl-C pauses 
 ready.`
 
 func ordersRebuildLists(s *settings.Settings) *cobra.Command {
-	c := &cobra.Command{Use: "rebuild-lists", Short: "Correct the lists of orders", Args: cobra.NoArgs, Long: rebuildListsHelp, Example: "  ratchet orders rebuild-lists"}
+	c := &cobra.Command{Use: "rebuild-lists", Short: "Correct the lists of orders", Args: cobra.NoArgs, Long: rebuildListsHelp, Example: "  ratchet orders rebuild-lists --order-lists"}
 	job := jobrun.AddFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := job.Check(); err != nil {

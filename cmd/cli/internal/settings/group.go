@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ func NoSubcommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		// A verb alone, such as `ratchet redrive`, means the commands of the things that have it.
 		for _, below := range sub.Commands() {
-			if !c.HasParent() && below.Name() == args[0] {
+			if !c.HasParent() && (below.Name() == args[0] || slices.Contains(below.SuggestFor, args[0])) {
 				similar = append(similar, sub.Name()+" "+below.Name())
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -267,10 +268,37 @@ func FlagsIn(c *cobra.Command, group string) *pflag.FlagSet {
 // WrongFlag explains a flag that a command does not take although others do.
 func (s *Settings) WrongFlag(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	// A flag that no command has keeps pflag's message.
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" || s.SharedFlags(FlagGroups...).Lookup(unknown.GetSpecifiedName()) == nil {
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return arguments.FlagError(err)
 	}
 
-	return notUsed(c, unknown.GetSpecifiedName())
+	name := unknown.GetSpecifiedName()
+	if s.SharedFlags(FlagGroups...).Lookup(name) != nil {
+		return notUsed(c, name)
+	}
+
+	return fmt.Errorf("unknown flag: --%s%s; `%s --help` lists the flags", name, similarFlags(c, name), c.CommandPath())
+}
+
+// similarFlags names the flags of a command that are written nearly like name, or begin like it.
+func similarFlags(c *cobra.Command, name string) string {
+	// Cobra measures how far words are apart only between commands.
+	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
+
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+
+	var similar []string
+	for _, found := range flags.SuggestionsFor(name) {
+		similar = append(similar, "--"+found)
+	}
+
+	if len(similar) == 0 {
+		return ""
+	}
+
+	return "; did you mean " + strings.Join(similar, " or ") + "?"
 }

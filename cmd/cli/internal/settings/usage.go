@@ -85,7 +85,7 @@ func wrapped(text string) string {
 }
 
 // helpWidth is how long a line of wrapped text is.
-const helpWidth = 120
+const helpWidth = 150
 
 // writeSubcommands lists the commands below c: those of each cobra group under its title, then those of none.
 func writeSubcommands(text *strings.Builder, c *cobra.Command) {

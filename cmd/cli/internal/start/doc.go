@@ -12,9 +12,9 @@ import (
 func Commands(s *settings.Settings) []*cobra.Command {
 	return []*cobra.Command{
 		s.Takes(initCommand(s), settings.OutputFlags, settings.TargetFlags, settings.RoleFlags),
-		s.Takes(devCommand(s), settings.EngineFlags, settings.WorkerFlags),
+		s.Takes(untilStopped(devCommand(s)), settings.EngineFlags, settings.WorkerFlags),
 		s.Takes(demoCommand(s), settings.OutputFlags, settings.SettingsFlags, settings.StoreFlags, settings.BankFlags, settings.CarrierFlags, settings.WorkFlags, settings.FreshFlags),
-		s.Takes(serveCommand(s), settings.TargetFlags, settings.WorkerFlags),
-		s.Takes(workerCommand(s), settings.TargetFlags, settings.WorkerFlags),
+		s.Takes(untilStopped(serveCommand(s)), settings.TargetFlags, settings.WorkerFlags),
+		s.Takes(untilStopped(workerCommand(s)), settings.TargetFlags, settings.WorkerFlags),
 	}
 }

@@ -43,7 +43,7 @@ func checkEngineListen(cfg *server.Config) error {
 	}
 
 	if _, _, err := net.SplitHostPort(cfg.Listen); err != nil {
-		return fmt.Errorf("listen %q: must be HOST:PORT: %w", cfg.Listen, err)
+		return fmt.Errorf("listen %q: must be HOST:PORT", cfg.Listen)
 	}
 
 	return nil
@@ -51,7 +51,11 @@ func checkEngineListen(cfg *server.Config) error {
 
 // checkAPIListen fails if the API may not listen on its address. Open means without authentication.
 func checkAPIListen(cfg *server.Config, open bool) error {
-	return api.CheckListen(cfg.API.Listen, open && !cfg.Network.ListenRemote)
+	if err := api.CheckListen(cfg.API.Listen, open && !cfg.Network.ListenRemote); err != nil {
+		return fmt.Errorf("api-%w", err)
+	}
+
+	return nil
 }
 
 // listen opens a listener. The flag chooses the address.
@@ -81,7 +85,7 @@ func apiURL(b *server.Backend, l net.Listener) string {
 func loopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("listen %q: must be HOST:PORT: %w", address, err)
+		return fmt.Errorf("listen %q: must be HOST:PORT", address)
 	}
 
 	ip := net.ParseIP(host)
