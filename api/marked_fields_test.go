@@ -19,7 +19,7 @@ const markedField = "MARKED-of-more-than-24-characters-"
 
 var fieldMark = regexp.MustCompile(markedField + `[0-9]+x`)
 
-// secretMembers are the members of requests that are secrets: no answer repeats them, whoever asks.
+// secretMembers are the members of requests that are secrets: no answer repeats them to any caller.
 var secretMembers = []string{"pin", "secret", "ticket", "headers"}
 
 // logged are the members that a log may show: ids and names, which callers choose and in which no secret may be
@@ -70,7 +70,7 @@ func markedFields(d document, op documented, body string, number *int) (bodies [
 
 // TestNoFieldIsLogged sends every operation of the document with a mark in each text of its body, in every parameter and in
 // headers: valid, of a wrong type, and cut short. Neither the log at its lowest level nor the audit lines show a mark, but
-// for ids; and no answer shows one that was a secret, whoever asks.
+// for ids; and no answer shows one that was a secret, to any caller.
 func TestNoFieldIsLogged(t *testing.T) {
 	d := readDocument(t)
 	number, secrets, planted := 0, map[string]string{}, map[string]string{}
