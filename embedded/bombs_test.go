@@ -96,7 +96,8 @@ func (b bomber) filter(depth int) string {
 func (b bomber) path() string {
 	path := "$"
 	for range 1 + b.IntN(4) {
-		path += b.pick(".a", "..a", "..*", "[*]", ".*", "[?("+b.filter(3)+")]", "[?("+b.filter(3)+")]",
+		path += b.pick(".a", "..a", "..*", "[*]", ".*", "[?("+b.filter(3)+")]", "[?("+b.filter(3)+")]", "[*][*]", "[?(@.s =~ /((a+)+)+$/)]", strings.Repeat("[?(@", 50)+strings.Repeat(")]", 50),
+			"."+strings.Repeat("a.", 2000)+"a", "[0:100000:1]",
 			"['a'"+b.repeat(",'a','q'", 2000)+"]", "["+b.repeat("-1,", 2000)+"0]", "[-100000:]")
 	}
 
@@ -116,7 +117,7 @@ func (b bomber) call(depth int) string {
 		return b.pick("$.a", "$.s", "$", "$$", "$..a", "$..*", "$.a[*]", "$.v")
 	}
 
-	switch b.IntN(9) {
+	switch b.IntN(12) {
 	case 0:
 		return "States.ArrayContains(" + arg() + ", " + arg() + ")"
 	case 1:
@@ -135,6 +136,13 @@ func (b bomber) call(depth int) string {
 		return "States.JsonToString(" + arg() + ")"
 	case 7:
 		return "States.StringToJson(" + arg() + ")"
+	case 8: // a text or a list that doubles
+		one := arg()
+		return b.pick("States.Format('{}{}', "+one+", "+one+")", "States.Array("+one+", "+one+")")
+	case 9:
+		return b.pick("States.Base64Encode(", "States.Base64Decode(", "States.Hash(") + arg() + b.pick(")", ", 'SHA-512')")
+	case 10:
+		return "States.ArrayLength(States.ArrayRange(1, 1000, 1))"
 	}
 
 	return "States.Array(" + b.repeat(arg()+", ", 60) + arg() + ")"
@@ -204,6 +212,21 @@ func (b bomber) query(depth int) string {
 		"$formatInteger(1e15, 'I')",
 		"$split($string("+in+"), '')",
 		"$zip("+in+", "+in+")",
+		"$sort("+in+", function($x, $y){ true })", // never sorted
+		"$sort([1..9999], function($x, $y){ $count("+in+") > $random() })",
+		"$count([1..9999999]["+in+" = $])",
+		"($g := function($n){ 1 + $g($n + 1) }; $g(1))", // no tail call
+		"($g := function($n){ $h($n) & 'x' }; $h := function($n){ $g($n) & 'y' }; $g("+in+"))",
+		"$reduce([1..60], function($a, $v){ $a & $a }, 'xxxxxxxxxxxxxxxx')",
+		"$reduce([1..60], function($a, $v){ $append($a, $a) }, "+in+")",
+		"$match($string("+in+"), /((x+x+)+y|(a|a?)+$)/)",
+		"$contains('"+strings.Repeat("a", 200)+"!', /^((a+)+)+$/)",
+		strings.Repeat("(", 900)+in+strings.Repeat(")", 900),
+		strings.Repeat("[", 900)+in+strings.Repeat("]", 900),
+		"$states.input.**.**.**",
+		"$eval('$eval(\"[1..99999]\")')",
+		"$merge($map([1..99999], function($v){ {$string($v): "+in+"} }))",
+		"$power(9, 9999999) + $formatBase(1e300, 2)",
 	)
 }
 
@@ -217,13 +240,16 @@ func (b bomber) condition(depth int) string {
 			"l = :l", "n BETWEEN :n AND :n", "attribute_exists(l[99999])", "s IN ("+strings.Repeat(":s,", 90)+":s)")
 	}
 
-	switch b.IntN(4) {
+	switch b.IntN(5) {
 	case 0:
 		return strings.Repeat("(", 100) + b.condition(depth-1) + strings.Repeat(")", 100)
 	case 1:
 		return strings.Repeat("NOT ", 200) + b.condition(depth-1)
 	case 2:
 		return strings.Repeat(b.condition(0)+" OR ", 60) + b.condition(depth-1)
+	case 3:
+		return b.pick("size("+strings.Repeat("a.b[7].", 500)+"c) > :n", "contains("+strings.Repeat("l[0]", 300)+", :v)",
+			strings.Repeat("attribute_type(l, :s) AND ", 100)+b.condition(depth-1))
 	}
 
 	return b.condition(depth-1) + " AND " + b.condition(depth-1)
@@ -289,6 +315,11 @@ func (b bomber) partiQL() (string, string) {
 		"id IN ['1'"+strings.Repeat(",'1'", 1500)+"]",
 		strings.Repeat("contains(s, 'ab') OR ", 300)+"size(l) > 1",
 		"l = "+nested,
+		"l = "+strings.Repeat("{'a':", b.IntN(2000))+"1"+strings.Repeat("}", b.IntN(2000)),
+		"s = '"+strings.Repeat("''", 4000)+"'",
+		"n BETWEEN "+strings.Repeat("9", 4000)+" AND 1e"+strings.Repeat("9", 100),
+		strings.Repeat("begins_with(s, 'ab') AND ", 300)+"s > 'a'",
+		strings.Repeat("l[0].a.", 800)+"b = 1",
 	)
 	statement := b.pick(
 		`SELECT * FROM "bombs" WHERE `+where,

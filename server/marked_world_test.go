@@ -80,16 +80,16 @@ func (w *written) farSides(t *testing.T) string {
 // form in which they may be written.
 func markedSecrets(far string) (cfg server.Config, forms []string) {
 	n := 0
-	mark := func(make func(mark string) string) server.Secret {
+	mark := func(setting func(mark string) string) server.Secret {
 		n++
 		text := fmt.Sprintf("marked-%02d-secret-of-32-characters", n)
-		setting := make(text)
+		value := setting(text)
 
-		for _, one := range []string{text, setting} {
+		for _, one := range []string{text, value} {
 			forms = append(forms, one, base64.StdEncoding.EncodeToString([]byte(one)), url.QueryEscape(one))
 		}
 
-		return server.Secret(setting)
+		return server.Secret(value)
 	}
 	plain := func(text string) string { return text }
 	coded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -228,7 +229,7 @@ func untilCutOff(t *testing.T, address, text string) error {
 	for every := time.Tick(time.Second); ; {
 		select {
 		case err := <-ended:
-			if timeout, is := err.(net.Error); is && timeout.Timeout() {
+			if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
 				return fmt.Errorf("the connection stays open: %w", err)
 			}
 

@@ -160,6 +160,7 @@ func (b busy) halfBodies() int {
 			n++
 
 			address := strings.TrimPrefix(to.url, "http://")
+
 			conn, err := (&net.Dialer{}).DialContext(b.t.Context(), "tcp", address)
 			if err != nil {
 				b.t.Fatal(err)

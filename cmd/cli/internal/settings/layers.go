@@ -182,7 +182,7 @@ func (l *layer) readSecrets() error {
 // unnamed returns the error without the name of the file: the secret itself may stand there by mistake.
 func unnamed(err error) error {
 	if of, is := errors.AsType[*fs.PathError](err); is {
-		return fmt.Errorf("%s the file that it names: %w", of.Op, of.Err)
+		return fmt.Errorf("the file that it names: %w", of.Err)
 	}
 
 	return err
