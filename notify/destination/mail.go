@@ -219,7 +219,7 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 	if b.server.user != "" {
 		// PlainAuth refuses to send the password without encryption.
 		if err := client.Auth(smtp.PlainAuth("", b.server.user, b.server.password, b.server.host)); err != nil {
-			return err
+			return loginError(err)
 		}
 	}
 
@@ -238,6 +238,16 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 	_ = client.Quit() // the server has the e-mail
 
 	return nil
+}
+
+// loginError returns the error of a login without the server's words, which may repeat the password: tenants see the
+// errors of their deliveries.
+func loginError(err error) error {
+	if refused, is := errors.AsType[*textproto.Error](err); is {
+		return &textproto.Error{Code: refused.Code, Msg: "the server refuses the login"}
+	}
+
+	return err
 }
 
 func writeContent(client *smtp.Client, content []byte) error {
