@@ -38,6 +38,7 @@ type check struct {
 	shown   []string // the parts that ran
 	unshown []string // the parts that only an account can show
 	left    []string // what could not be taken away
+	unknown []string // the kinds that could not be listed at the end
 	cost    string
 }
 
