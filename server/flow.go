@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"ratchet"
 	"ratchet/activities/steps"
@@ -263,11 +262,11 @@ func (f *flow) activities() []steps.Activity {
 
 	all := builtInActivities(!f.own)
 	for _, step := range f.steps {
-		all = append(all, activityNamed(step.Name))
+		all = append(all, steps.NewActivity(step.Name))
 	}
 
 	for _, name := range f.others {
-		all = append(all, activityNamed(name))
+		all = append(all, steps.NewActivity(name))
 	}
 
 	return all
@@ -344,21 +343,6 @@ func mentions(state map[string]any, text string) bool {
 	}
 
 	return false
-}
-
-// activityNamed returns the activity with its placeholder: take-photo has TakePhotoArn.
-func activityNamed(name string) steps.Activity {
-	var placeholder strings.Builder
-	for word := range strings.SplitSeq(name, "-") {
-		for i, r := range word {
-			if i == 0 {
-				r = unicode.ToUpper(r)
-			}
-			placeholder.WriteRune(r)
-		}
-	}
-
-	return steps.Activity{Name: name, Placeholder: placeholder.String() + "Arn"}
 }
 
 // machineName is the state machine's name without the prefix. It is the definition's name, which is

@@ -221,7 +221,7 @@ func (b *Backend) servedActivities(arns map[string]string) ([]activities.Activit
 
 	for _, name := range b.flow.others {
 		b.log.Info("an activity is left to workers of other programs", "activity", b.Config.Prefix+name)
-		delete(timings, activityNamed(name).Placeholder)
+		delete(timings, steps.NewActivity(name).Placeholder)
 	}
 
 	// Placeholders that are left belong neither to a step nor to another program.
@@ -268,7 +268,7 @@ func (b *Backend) steps() (all []steps.Step, err error) {
 	}
 
 	for _, step := range b.flow.steps {
-		all = append(all, steps.Step{Activity: activityNamed(step.Name), Handle: steps.Named(step.Handle(b))})
+		all = append(all, steps.Step{Activity: steps.NewActivity(step.Name), Handle: steps.Named(step.Handle(b))})
 	}
 
 	return all, nil

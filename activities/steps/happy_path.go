@@ -53,6 +53,12 @@ func HappyPath(d *workflow.Definition, p Path) ([]byte, error) {
 	}
 	m.moves = way
 
+	for _, s := range p.Steps {
+		if !slices.ContainsFunc(way, func(move workflow.Transition) bool { return move.Event == s.Before }) {
+			return nil, fmt.Errorf("step %s: the way from %s to %s has no event %s", s.Name, d.Initial(), m.goal(), s.Before)
+		}
+	}
+
 	return m.render()
 }
 

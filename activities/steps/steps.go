@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"ratchet/activities"
 	"ratchet/activities/tasktoken"
@@ -64,6 +66,21 @@ type Activity struct {
 	Name string
 	// Placeholder stands for the activity's ARN in statemachine.asl.json.
 	Placeholder string
+}
+
+// NewActivity returns the activity with its placeholder: take-photo has TakePhotoArn.
+func NewActivity(name string) Activity {
+	var placeholder strings.Builder
+	for word := range strings.SplitSeq(name, "-") {
+		for i, r := range word {
+			if i == 0 {
+				r = unicode.ToUpper(r)
+			}
+			placeholder.WriteRune(r)
+		}
+	}
+
+	return Activity{Name: name, Placeholder: placeholder.String() + "Arn"}
 }
 
 // Activities returns the activities that the state machine needs.

@@ -6,6 +6,6 @@
 //
 // # Caveats
 //
-// There is no call, and no range over channels and functions. An execution ends after MaxSteps steps, so that a template
+// There is no call, and no range over channels and functions. An execution ends after a million steps, so that a template
 // that a user has written cannot take the process's time.
 package templates

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// MaxSteps is how many parts of templates an execution may run through.
-const MaxSteps = 1 << 20
+// maxSteps is how many parts of templates an execution may run through.
+const maxSteps = 1 << 20
 
 // maxDepth is how deep templates may include each other.
 const maxDepth = 1000
 
 var (
-	errSteps = fmt.Errorf("more than %d steps", MaxSteps)
+	errSteps = fmt.Errorf("more than %d steps", maxSteps)
 	errDepth = fmt.Errorf("templates include each other more than %d times", maxDepth)
 )
 

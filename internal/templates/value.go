@@ -36,7 +36,7 @@ func (r *run) pipeline(dot any, pipe *parse.PipeNode) (value any, err error) {
 
 // command returns the value of a function or method with its arguments, or of a single operand.
 func (r *run) command(dot any, words []parse.Node, last []any) (any, error) {
-	if *r.steps++; *r.steps > MaxSteps {
+	if *r.steps++; *r.steps > maxSteps {
 		return nil, r.fail(words[0], "%w", errSteps)
 	}
 

@@ -47,7 +47,7 @@ func (r *run) template(dot any) error {
 }
 
 func (r *run) walk(dot any, node parse.Node) error {
-	if *r.steps++; *r.steps > MaxSteps {
+	if *r.steps++; *r.steps > maxSteps {
 		return r.fail(node, "%w", errSteps)
 	}
 

@@ -38,6 +38,7 @@ type check struct {
 	shown   []string // the parts that ran
 	unshown []string // the parts that only an account can show
 	left    []string // what could not be taken away
+	unknown []string // the kinds that could not be listed at the end
 	cost    string
 }
 
@@ -63,7 +64,7 @@ func (c *check) steps(ctx context.Context) error {
 		do   func(context.Context) error
 	}{
 		{"templates written by the program, deployed as stacks", c.deployStacks},
-		{"orders delivered by two workers, one killed with -9 in the middle", c.runOrders},
+		{"orders run by two workers, one killed with -9 in the middle", c.runOrders},
 		{"every order agrees with its journal (verify)", c.verify},
 		{"nothing is set up wrongly (doctor)", c.doctor},
 		{"no alarm fires", c.alarms},
@@ -108,7 +109,9 @@ func (c *check) command(ctx context.Context, program string, args ...string) (st
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); ctx.Err() != nil {
+		return out.String(), context.Cause(ctx) // such as Ctrl-C
+	} else if err != nil {
 		return out.String(), fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, lastLines(problems.String(), 5))
 	}
 

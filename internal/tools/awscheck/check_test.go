@@ -77,3 +77,28 @@ func TestNothingIsDoneUnconfirmed(t *testing.T) {
 		t.Error("a prefix of a person was taken")
 	}
 }
+
+// TestWhatIsNotListedIsNotGone: a kind that could not be listed at the end is named, and the report does not say that
+// nothing is left.
+func TestWhatIsNotListedIsNotGone(t *testing.T) {
+	dir := t.TempDir()
+	// The test stands in for the AWS CLI, which has lost its connection.
+	if err := os.WriteFile(filepath.Join(dir, "aws"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	var out bytes.Buffer
+	c := &check{cloud: cloud{cli: filepath.Join(dir, "aws")}, prefix: newPrefix(), out: &out, dir: dir}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // the queues are asked by the SDK
+
+	if err := c.lookForRest(ctx); err == nil {
+		t.Error("no error")
+	}
+	c.report()
+
+	if text := out.String(); strings.Contains(text, "left behind: nothing") || !strings.Contains(text, "PERHAPS LEFT BEHIND, not listed: stack, table, queue, bucket") {
+		t.Error(text)
+	}
+}

@@ -103,7 +103,7 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) (err error
 	}
 
 	// A signal has ended ctx, and everything is taken away all the same.
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Minute)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Hour)
 	defer cancel()
 
 	err = errors.Join(err, c.takeAway(ending))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -91,7 +92,10 @@ func (c *check) report() {
 		fmt.Fprintln(c.out, "  LEFT BEHIND:", rest)
 	}
 
-	if len(c.left) == 0 {
+	switch {
+	case len(c.unknown) > 0:
+		fmt.Fprintf(c.out, "  PERHAPS LEFT BEHIND, not listed: %s; `go run ./internal/tools/awscheck -teardown %s` tries again\n", strings.Join(c.unknown, ", "), c.prefix)
+	case len(c.left) == 0:
 		fmt.Fprintln(c.out, "  left behind: nothing")
 	}
 	fmt.Fprintln(c.out, "  cost:", c.cost)

@@ -148,7 +148,10 @@ func (c *check) named(ctx context.Context, k kind) (names []string, err error) {
 func (c *check) lookForRest(ctx context.Context) (err error) {
 	for _, k := range kinds(c.prefix) {
 		names, failed := c.named(ctx, k)
-		err = errors.Join(err, failed)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			c.unknown = append(c.unknown, k.name)
+		}
 
 		for _, name := range names {
 			c.left = append(c.left, k.name+" "+name)

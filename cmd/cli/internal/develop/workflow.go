@@ -3,7 +3,9 @@ package develop
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -46,10 +48,12 @@ func machineCommand(s *settings.Settings) *cobra.Command {
 		Long: "Prints the state machine (ASL) of the shortest way from the first state of the definition to its\n" +
 			"first settled state, or to its first terminal one. It places the order and applies each event;\n" +
 			"for the events of --outside, and for those of a carrier's reports, it waits. Retries and catches\n" +
-			"are those of Ratchet's table of errors. Steps of your own are yours to add.",
-		Example: "  ratchet workflow machine --order-definition ticket.yaml --outside resolve > ticket.asl.json",
+			"are those of Ratchet's table of errors. --step NAME=EVENT puts a step of yours before an event;\n" +
+			"after its refusal (as of a declined payment), the event behind / is applied.",
+		Example: "  ratchet workflow machine --order-definition ticket.yaml --outside resolve --step triage=assign > ticket.asl.json",
 	}
 	outside := c.Flags().StringSlice("outside", nil, "events that other callers make")
+	own := c.Flags().StringSlice("step", nil, "steps of your own, as NAME=EVENT or NAME=EVENT/REFUSED")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		d, err := s.Definition(c, "order", "")
 		if err != nil {
@@ -62,6 +66,14 @@ func machineCommand(s *settings.Settings) *cobra.Command {
 				return exit.UsageError("outside %q: the definition %s has no such event", name, d.Name())
 			}
 			path.Outside = append(path.Outside, workflow.Event(name))
+		}
+
+		for _, text := range *own {
+			step, err := parseStep(d, text)
+			if err != nil {
+				return err
+			}
+			path.Steps = append(path.Steps, step)
 		}
 
 		text, err := steps.HappyPath(d, path)
@@ -77,6 +89,29 @@ func machineCommand(s *settings.Settings) *cobra.Command {
 	}
 
 	return c
+}
+
+var stepRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z][a-z0-9-]*)=(\w+)(?:/(\w+))?$`) })
+
+// parseStep reads NAME=EVENT or NAME=EVENT/REFUSED.
+func parseStep(d *workflow.Definition, text string) (steps.PathStep, error) {
+	parts := stepRule().FindStringSubmatch(text)
+	if parts == nil {
+		return steps.PathStep{}, exit.UsageError("step %q: must be NAME=EVENT or NAME=EVENT/REFUSED, like charge=accept/decline", text)
+	}
+
+	for _, event := range parts[2:] {
+		if event != "" && len(d.Groups(workflow.Event(event))) == 0 {
+			return steps.PathStep{}, exit.UsageError("step %q: the definition %s has no event %s", text, d.Name(), event)
+		}
+	}
+
+	activity := steps.NewActivity(parts[1])
+
+	return steps.PathStep{
+		Name: activity.Name, Placeholder: activity.Placeholder,
+		Before: workflow.Event(parts[2]), Refused: workflow.Event(parts[3]),
+	}, nil
 }
 
 // sayWhatItApplies says which events an execution will not wait for. Started for an order that people or other programs
