@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"context"
+	"strings"
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/partiql"
@@ -32,6 +33,11 @@ func (in *statementIn) parse(member string) (*partiql.Statement, error) {
 		return nil, wire.BadParameter("''", member, "Member must have length greater than or equal to 1")
 	case len([]rune(*in.Statement)) > maxStatement:
 		return nil, wire.BadParameter("'"+*in.Statement+"'", member, "Member must have length less than or equal to 8192")
+	}
+
+	// Source: https://github.com/aws/aws-sdk-js-v3/issues/3529, observed on the service
+	if in.Parameters != nil && len(in.Parameters) == 0 {
+		return nil, wire.BadParameter("'[]'", strings.TrimSuffix(member, "statement")+"parameters", "Member must have length greater than or equal to 1")
 	}
 
 	stmt, err := partiql.Parse(*in.Statement, in.Parameters)
