@@ -231,7 +231,9 @@ func order(ctx context.Context, v *visit) (content, error) {
 	newest := slices.Clone(e.Timeline)
 	slices.Reverse(newest)
 
-	return content{id, orderPage(v, id, e, later, svg, lanes(e.Timeline), rows(v, id, e, newest), v.orderButtons(id, e, d))}, nil
+	part, first := within(e.Timeline, v.query("from"), v.query("to"))
+
+	return content{id, orderPage(v, id, e, later, svg, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d))}, nil
 }
 
 // row is a line of the time line with what a person may do about it.

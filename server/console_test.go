@@ -75,6 +75,11 @@ var consolePages = map[string]string{
 	"/deliveries":    "Endpoints",
 	"/audit":         "Audit",
 	"/executions":    "No execution on this page",
+	"/refusals":      "<code>ship</code>",
+	"/money":         "No payment is on this page",
+	"/stock":         "No SKU is on this page",
+	"/once":          "An action",
+	"/quotas":        "write units",
 	"/jobs":          "Erase persons of orders",
 	"/docs/":         "By what you want to do",
 }
