@@ -86,3 +86,19 @@ func TestOrdersAreCountedByTenant(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotasAndPricesHaveTheirSource: what plans are computed with, for every caller.
+func TestQuotasAndPricesHaveTheirSource(t *testing.T) {
+	s := newAPIServer(t, nil)
+
+	a := s.want(s.ask("GET", "/v1/quotas", "", "Authorization", s.key("acme", auth.Read)), http.StatusOK, "")
+	for _, text := range []string{
+		`{"unit":"read unit","dollarsPerMillion":0.125,"source":"https://aws.amazon.com/dynamodb/`, `{"unit":"write unit","dollarsPerMillion":0.625,`,
+		`{"unit":"state transition","dollarsPerMillion":25,"source":"https://aws.amazon.com/step-functions/`,
+		`{"name":"StartExecution","quota":300,"source":"https://docs.aws.amazon.com/step-functions/`,
+	} {
+		if !strings.Contains(a.text, text) {
+			t.Errorf("without %s: %s", text, a.text)
+		}
+	}
+}

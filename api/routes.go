@@ -44,6 +44,7 @@ func (s *service) routes(h huma.API) {
 	s.deliveryRoutes(h)
 	s.statusRoutes(h)
 	s.rateRoutes(h)
+	s.quotaRoutes(h)
 	s.workflowRoutes(h)
 	s.actRoutes(h)
 

@@ -121,6 +121,13 @@ type quotasShown struct {
 	status   machineStatus
 	statusAt time.Time
 	rates    rates
+	prices   []price
+}
+
+// price is a part of the answer of GET /v1/quotas.
+type price struct {
+	Unit              string
+	DollarsPerMillion float64
 }
 
 func quotas(ctx context.Context, v *visit) (content, error) {
@@ -136,6 +143,12 @@ func quotas(ctx context.Context, v *visit) (content, error) {
 	if err := v.get(ctx, "/v1/rates", &o.rates); err != nil {
 		return content{}, err
 	}
+
+	var all struct{ Prices []price }
+	if err := v.get(ctx, "/v1/quotas", &all); err != nil {
+		return content{}, err
+	}
+	o.prices = all.Prices
 
 	return content{"Quotas and cost", quotasPage(o)}, nil
 }
@@ -165,15 +178,21 @@ func (o quotasShown) placed() (sum int64) {
 	return sum
 }
 
-// costs are those of DynamoDB, at its prices on demand in us-east-1.
-func (o quotasShown) costs() []cost {
-	reads, writes := cost{unit: "read units", million: 0.125}, cost{unit: "write units", million: 0.625}
+// costs are those of DynamoDB. State transitions are not counted.
+func (o quotasShown) costs() (all []cost) {
+	used := map[string]int64{}
 	for _, m := range o.rates.Minutes {
-		reads.used += m.ReadUnits
-		writes.used += m.WriteUnits
+		used["read unit"] += m.ReadUnits
+		used["write unit"] += m.WriteUnits
 	}
 
-	return []cost{reads, writes}
+	for _, p := range o.prices {
+		if n, counted := used[p.Unit]; counted {
+			all = append(all, cost{p.Unit, n, p.DollarsPerMillion})
+		}
+	}
+
+	return all
 }
 
 type orderList struct {

@@ -149,6 +149,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Stream:      b.StreamInspector().Status,
 		Status:      b.Status,
 		LastHour:    b.LastHour,
+		Quotas:      b.quotas(),
 		Around:      b.Around(),
 		DueBefore:   b.DueBefore,
 		Unread:      func() time.Duration { return b.unread.age(time.Now()) },

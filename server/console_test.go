@@ -79,7 +79,7 @@ var consolePages = map[string]string{
 	"/money":         "No payment is on this page",
 	"/stock":         "No SKU is on this page",
 	"/once":          "An action",
-	"/quotas":        "write units",
+	"/quotas":        "write unit",
 	"/jobs":          "Erase persons of orders",
 	"/docs/":         "By what you want to do",
 }
