@@ -201,10 +201,11 @@ REPEATS ?= 200
 MUTANTS ?= 10
 SIMSEEDS ?= 10000
 DELIVERIES ?= 10000
+SUBJECTS ?= 10000
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES SUBJECTS LONG_FUZZTIME)
 	go test -race -cpu 1 $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
@@ -224,6 +225,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test -short -count=$(REPEATS) -timeout 10h ./once/... ./transitions/lists ./api/auth
 	go run ./internal/tools/mutants -every $(MUTANTS) ./once/txn ./api/auth ./once ./once/idempotency ./once/actions ./once/ledger ./payments ./payments/reconcile ./payments/sandbox ./once/inventory ./queues/events ./operate/erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
 	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(WORKERKILLS) -endpoint-programs 1000
+	go test ./operate/jobs -count=1 -run TestAJobThatIsKilledFiveTimesDoesEachThingOnce -timeout 1h -args -jobs.subjects $(SUBJECTS)
 	go test ./server -count=1 -run TestTablesOfFiveMomentsGoOn -timeout 1h -v -args -restored 200
 	go test ./tests/model -count=1 -run ListsAndMigrations -timeout 1h -v -args -list-programs 1000
 	go test ./server -count=1 -run AMigrationUnderLoad -timeout 1h -v -args -migrated 300

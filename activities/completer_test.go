@@ -81,18 +81,20 @@ func TestAParkedTaskIsCompletedWithinTheServicesLimits(t *testing.T) {
 			Failed, true, "Order.InvalidOutput: "},
 	} {
 		t.Run(row.is, func(t *testing.T) {
-			m := newTaskMachine(t, "")
-			token, execution := m.park()
-			m.transport.Inject(embeddedtest.Throttle("SendTaskSuccess", "SendTaskFailure").Next(1))
+			synctest.Test(t, func(t *testing.T) {
+				m := newTaskMachine(t, "")
+				token, execution := m.park()
+				m.transport.Inject(embeddedtest.Throttle("SendTaskSuccess", "SendTaskFailure").Next(1))
 
-			outcome, err := row.complete(m.completer(), token)
-			if outcome != row.outcome || (err != nil) != row.fails {
-				t.Errorf("%s, %v", outcome, err)
-			}
+				outcome, err := row.complete(m.completer(), token)
+				if outcome != row.outcome || (err != nil) != row.fails {
+					t.Errorf("%s, %v", outcome, err)
+				}
 
-			if got := m.result(execution); !strings.HasPrefix(got, row.result) {
-				t.Errorf("result %.200s, want %.200s", got, row.result)
-			}
+				if got := m.result(execution); !strings.HasPrefix(got, row.result) {
+					t.Errorf("result %.200s, want %.200s", got, row.result)
+				}
+			})
 		})
 	}
 }
@@ -101,26 +103,30 @@ func TestACompleterSaysWhatBecameOfTheTask(t *testing.T) {
 	ctx := context.Background()
 
 	t.Run("answered before", func(t *testing.T) {
-		m := newTaskMachine(t, "")
-		token, _ := m.park()
-		c := m.completer()
+		synctest.Test(t, func(t *testing.T) {
+			m := newTaskMachine(t, "")
+			token, _ := m.park()
+			c := m.completer()
 
-		if outcome, err := c.Succeed(ctx, token, 1); outcome != Succeeded || err != nil {
-			t.Fatalf("%s, %v", outcome, err)
-		}
+			if outcome, err := c.Succeed(ctx, token, 1); outcome != Succeeded || err != nil {
+				t.Fatalf("%s, %v", outcome, err)
+			}
 
-		if outcome, err := c.Succeed(ctx, token, 1); outcome != Lost || !isLost(err) {
-			t.Errorf("%s, %v", outcome, err)
-		}
+			if outcome, err := c.Succeed(ctx, token, 1); outcome != Lost || !isLost(err) {
+				t.Errorf("%s, %v", outcome, err)
+			}
+		})
 	})
 	t.Run("the answer to the answer was lost", func(t *testing.T) {
-		m := newTaskMachine(t, "")
-		token, _ := m.park()
-		m.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
+		synctest.Test(t, func(t *testing.T) {
+			m := newTaskMachine(t, "")
+			token, _ := m.park()
+			m.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
 
-		if outcome, err := m.completer().Succeed(ctx, token, 1); outcome != Unknown || !isLost(err) {
-			t.Errorf("%s, %v", outcome, err)
-		}
+			if outcome, err := m.completer().Succeed(ctx, token, 1); outcome != Unknown || !isLost(err) {
+				t.Errorf("%s, %v", outcome, err)
+			}
+		})
 	})
 	t.Run("the service cannot be reached", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -210,21 +210,23 @@ func TestTheLogSaysWhatIsServedAndWhatAStopWaitsFor(t *testing.T) {
 }
 
 func TestAnIdleWorkerStopsAtOnceAndWithoutAWarning(t *testing.T) {
-	m := newTaskMachine(t, "")
-	log := &logged{}
-	r := m.start(m.config(succeed, func(c *Config) { c.Log = log.logger() }))
-	m.until("polls are open", func() bool { return r.open() == 2 })
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		log := &logged{}
+		r := m.start(m.config(succeed, func(c *Config) { c.Log = log.logger() }))
+		m.until("polls are open", func() bool { return r.open() == 2 })
 
-	began := time.Now()
-	wantNil(t, r.stop())
+		began := time.Now()
+		wantNil(t, r.stop())
 
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("stopped after %v", took)
-	}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("stopped after %v", took)
+		}
 
-	if n := len(log.lines("level=WARN")); n != 0 {
-		t.Errorf("a normal stop warns: %s", log.text.String())
-	}
+		if n := len(log.lines("level=WARN")); n != 0 {
+			t.Errorf("a normal stop warns: %s", log.text.String())
+		}
+	})
 }
 
 func TestAWorkerWithoutActivitiesDoesNotRun(t *testing.T) {

@@ -170,7 +170,7 @@ func (m *taskMachine) result(arn string) string {
 func (m *taskMachine) until(what string, ok func() bool) {
 	m.Helper()
 
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			m.Fatalf("gave up waiting until %s", what)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -49,226 +50,246 @@ func TestWorkerPoint13To17_ATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
 			want: "Order.Deadline: activities: handler took too long: context deadline exceeded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newTaskMachine(t, "")
-			r := m.start(m.config(c.handle, func(cfg *Config) { cfg.Activities[0].Timeout = 300 * time.Millisecond }))
-			if got := m.result(m.execute(`{"a":1}`)); !strings.HasPrefix(got, c.want) {
-				t.Errorf("result %.300s, want %.300s", got, c.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				m := newTaskMachine(t, "")
+				r := m.start(m.config(c.handle, func(cfg *Config) { cfg.Activities[0].Timeout = 300 * time.Millisecond }))
+				if got := m.result(m.execute(`{"a":1}`)); !strings.HasPrefix(got, c.want) {
+					t.Errorf("result %.300s, want %.300s", got, c.want)
+				}
 
-			if err := r.stop(); err != nil {
-				t.Errorf("Run: %v", err)
-			}
+				if err := r.stop(); err != nil {
+					t.Errorf("Run: %v", err)
+				}
+			})
 		})
 	}
 }
 
 func TestWorkerPoint13_ALargeOutputIsOffloaded(t *testing.T) {
-	m := newTaskMachine(t, "")
-	r := m.start(m.config(func(context.Context, Task) (any, error) { return strings.Repeat("x", maxOutput), nil }, func(c *Config) {
-		c.Offload = func(_ context.Context, _ Task, output json.RawMessage) (json.RawMessage, error) {
-			return json.RawMessage(fmt.Sprintf(`{"stored":%d}`, len(output))), nil
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		r := m.start(m.config(func(context.Context, Task) (any, error) { return strings.Repeat("x", maxOutput), nil }, func(c *Config) {
+			c.Offload = func(_ context.Context, _ Task, output json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage(fmt.Sprintf(`{"stored":%d}`, len(output))), nil
+			}
+		}))
+		if got := m.result(m.execute(`{}`)); got != `{"stored":262146}` {
+			t.Errorf("result %s", got)
 		}
-	}))
-	if got := m.result(m.execute(`{}`)); got != `{"stored":262146}` {
-		t.Errorf("result %s", got)
-	}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 func TestWorkerPoint01_NoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
-	m := newTaskMachine(t, "")
-	var held, most atomic.Int32
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		var held, most atomic.Int32
 
-	r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
-		n := held.Add(1)
-		defer held.Add(-1)
+		r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
+			n := held.Add(1)
+			defer held.Add(-1)
 
-		for top := most.Load(); n > top && !most.CompareAndSwap(top, n); top = most.Load() {
+			for top := most.Load(); n > top && !most.CompareAndSwap(top, n); top = most.Load() {
+			}
+			worker.Wait(ctx, time.Millisecond)
+
+			return nil, nil
+		}, func(c *Config) { c.Activities[0].Slots, c.Activities[0].Pollers = 3, 8 }))
+		var all []string
+		for range 60 {
+			all = append(all, m.execute(`{}`))
 		}
-		worker.Wait(ctx, time.Millisecond)
 
-		return nil, nil
-	}, func(c *Config) { c.Activities[0].Slots, c.Activities[0].Pollers = 3, 8 }))
-	var all []string
-	for range 60 {
-		all = append(all, m.execute(`{}`))
-	}
+		for _, arn := range all {
+			m.result(arn)
+		}
 
-	for _, arn := range all {
-		m.result(arn)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
-
-	if most.Load() > 3 || len(m.ends(60)) != 60 {
-		t.Errorf("%d tasks at once with 3 slots", most.Load())
-	}
+		if most.Load() > 3 || len(m.ends(60)) != 60 {
+			t.Errorf("%d tasks at once with 3 slots", most.Load())
+		}
+	})
 }
 
 func TestAParkedTaskIsLeftToAnotherProgram(t *testing.T) {
-	m := newTaskMachine(t, "")
-	token := make(chan Token, 1)
-	r := m.start(m.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, ErrParked }))
-	arn := m.execute(`{}`)
-	parked := <-token
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		token := make(chan Token, 1)
+		r := m.start(m.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, ErrParked }))
+		arn := m.execute(`{}`)
+		parked := <-token
 
-	if d := m.ends(1)[0]; d.Outcome != Parked || d.Err != nil {
-		t.Errorf("ended as %+v", d)
-	}
+		if d := m.ends(1)[0]; d.Outcome != Parked || d.Err != nil {
+			t.Errorf("ended as %+v", d)
+		}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
 
-	text, output := string(parked), `"later"`
-	if _, err := m.sfn.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: &text, Output: &output}); err != nil {
-		t.Fatal(err)
-	}
+		text, output := string(parked), `"later"`
+		if _, err := m.sfn.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: &text, Output: &output}); err != nil {
+			t.Fatal(err)
+		}
 
-	if got := m.result(arn); got != output {
-		t.Errorf("result %s", got)
-	}
+		if got := m.result(arn); got != output {
+			t.Errorf("result %s", got)
+		}
+	})
 }
 
 func TestHeartbeatsKeepALongTaskAlive(t *testing.T) {
-	m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
-	r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
-		worker.Wait(ctx, 2500*time.Millisecond)
-		return "done", ctx.Err()
-	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
-	if got := m.result(m.execute(`{}`)); got != `"done"` {
-		t.Errorf("result %s", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
+		r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
+			worker.Wait(ctx, 2500*time.Millisecond)
+			return "done", ctx.Err()
+		}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
+		if got := m.result(m.execute(`{}`)); got != `"done"` {
+			t.Errorf("result %s", got)
+		}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
 
-	beats := m.transport.Count("SendTaskHeartbeat")
-	if beats < 6 || beats > 12 {
-		t.Errorf("%d heartbeats in 2.5 s", beats)
-	}
+		beats := m.transport.Count("SendTaskHeartbeat")
+		if beats < 6 || beats > 12 {
+			t.Errorf("%d heartbeats in 2.5 s", beats)
+		}
+	})
 }
 
 func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *testing.T) {
-	m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
-	m.transport.Inject(embeddedtest.Throttle("SendTaskHeartbeat"))
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
+		m.transport.Inject(embeddedtest.Throttle("SendTaskHeartbeat"))
 
-	var took atomic.Int64
-	r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
-		began := time.Now()
-		<-ctx.Done()
-		took.Store(int64(time.Since(began)))
-		return nil, context.Cause(ctx)
-	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
-	arn := m.execute(`{}`)
+		var took atomic.Int64
+		r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
+			began := time.Now()
+			<-ctx.Done()
+			took.Store(int64(time.Since(began)))
+			return nil, context.Cause(ctx)
+		}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
+		arn := m.execute(`{}`)
 
-	d := m.ends(1)[0]
-	if d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
-		t.Errorf("ended as %+v", d)
-	}
+		d := m.ends(1)[0]
+		if d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
+			t.Errorf("ended as %+v", d)
+		}
 
-	if d := time.Duration(took.Load()); d >= time.Second || d < 500*time.Millisecond {
-		t.Errorf("the handler ended after %v", d)
-	}
+		if d := time.Duration(took.Load()); d >= time.Second || d < 500*time.Millisecond {
+			t.Errorf("the handler ended after %v", d)
+		}
 
-	if m.transport.Count("SendTaskFailure") != 0 {
-		t.Error("a task that another worker may have was answered")
-	}
+		if m.transport.Count("SendTaskFailure") != 0 {
+			t.Error("a task that another worker may have was answered")
+		}
 
-	if got := m.result(arn); !strings.HasPrefix(got, "States.Timeout") && !strings.HasPrefix(got, "States.HeartbeatTimeout") {
-		t.Errorf("result %s", got)
-	}
+		if got := m.result(arn); !strings.HasPrefix(got, "States.Timeout") && !strings.HasPrefix(got, "States.HeartbeatTimeout") {
+			t.Errorf("result %s", got)
+		}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 func TestAStoppedExecutionEndsTheHandler(t *testing.T) {
-	m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
-	entered := make(chan struct{})
-	r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
-		close(entered)
-		<-ctx.Done()
-		return nil, context.Cause(ctx)
-	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
-	arn := m.execute(`{}`)
-	<-entered
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, `"HeartbeatSeconds":1,`)
+		entered := make(chan struct{})
+		r := m.start(m.config(func(ctx context.Context, _ Task) (any, error) {
+			close(entered)
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
+		arn := m.execute(`{}`)
+		<-entered
 
-	if _, err := m.sfn.StopExecution(context.Background(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
-		t.Fatal(err)
-	}
+		if _, err := m.sfn.StopExecution(context.Background(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
+			t.Fatal(err)
+		}
 
-	if d := m.ends(1)[0]; d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
-		t.Errorf("ended as %+v", d)
-	}
+		if d := m.ends(1)[0]; d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
+			t.Errorf("ended as %+v", d)
+		}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
-	m := newTaskMachine(t, "")
-	m.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").Next(3))
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		m.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").Next(3))
 
-	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }))
-	if got := m.result(m.execute(`{}`)); got != "1" {
-		t.Errorf("result %s", got)
-	}
+		r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }))
+		if got := m.result(m.execute(`{}`)); got != "1" {
+			t.Errorf("result %s", got)
+		}
 
-	if d := m.ends(1)[0]; d.Outcome != Succeeded {
-		t.Errorf("ended as %+v", d)
-	}
+		if d := m.ends(1)[0]; d.Outcome != Succeeded {
+			t.Errorf("ended as %+v", d)
+		}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 func TestWorkerPoint11_ALostAnswerCountsAndIsReportedAsUnknown(t *testing.T) {
-	m := newTaskMachine(t, "")
-	m.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		m.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
 
-	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }))
-	if got := m.result(m.execute(`{}`)); got != "1" {
-		t.Errorf("result %s", got)
-	}
+		r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }))
+		if got := m.result(m.execute(`{}`)); got != "1" {
+			t.Errorf("result %s", got)
+		}
 
-	if d := m.ends(1)[0]; d.Outcome != Unknown {
-		t.Errorf("ended as %+v", d)
-	}
+		if d := m.ends(1)[0]; d.Outcome != Unknown {
+			t.Errorf("ended as %+v", d)
+		}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 func TestAnUndeliverableAnswerGivesTheSlotBack(t *testing.T) {
-	m := newTaskMachine(t, "")
-	m.transport.Inject(embeddedtest.LoseRequest("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat"))
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		m.transport.Inject(embeddedtest.LoseRequest("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat"))
 
-	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
-		c.answerTimeout, c.Activities[0].Slots = 100*time.Millisecond, 1
-	}))
-	m.execute(`{}`)
-	m.execute(`{}`)
+		r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
+			c.answerTimeout, c.Activities[0].Slots = 100*time.Millisecond, 1
+		}))
+		m.execute(`{}`)
+		m.execute(`{}`)
 
-	for _, d := range m.ends(2) {
-		if d.Outcome != Unanswered || d.Err == nil {
-			t.Errorf("ended as %+v", d)
+		for _, d := range m.ends(2) {
+			if d.Outcome != Unanswered || d.Err == nil {
+				t.Errorf("ended as %+v", d)
+			}
 		}
-	}
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 func TestAStopLetsTasksFinishThenCancelsThemThenAnswersThem(t *testing.T) {
@@ -290,82 +311,88 @@ func TestAStopLetsTasksFinishThenCancelsThemThenAnswersThem(t *testing.T) {
 		}, want: "Order.WorkerShutdown: the worker stopped and the handler did not", err: ErrStuck},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newTaskMachine(t, "")
-			entered, left := make(chan struct{}), make(chan struct{})
-			r := m.start(m.config(func(ctx context.Context, t Task) (any, error) {
-				close(entered)
-				defer close(left)
-				return c.handle(ctx, t)
-			}, func(c *Config) { c.DrainTimeout, c.drainGrace = 300*time.Millisecond, 200*time.Millisecond }))
-			arn := m.execute(`{}`)
-			<-entered
+			synctest.Test(t, func(t *testing.T) {
+				m := newTaskMachine(t, "")
+				entered, left := make(chan struct{}), make(chan struct{})
+				r := m.start(m.config(func(ctx context.Context, t Task) (any, error) {
+					close(entered)
+					defer close(left)
+					return c.handle(ctx, t)
+				}, func(c *Config) { c.DrainTimeout, c.drainGrace = 300*time.Millisecond, 200*time.Millisecond }))
+				arn := m.execute(`{}`)
+				<-entered
 
-			if err := r.stop(); !errors.Is(err, c.err) {
-				t.Errorf("Run: %v, want %v", err, c.err)
-			}
+				if err := r.stop(); !errors.Is(err, c.err) {
+					t.Errorf("Run: %v, want %v", err, c.err)
+				}
 
-			if got := m.result(arn); got != c.want {
-				t.Errorf("result %s, want %s", got, c.want)
-			}
-			<-left
+				if got := m.result(arn); got != c.want {
+					t.Errorf("result %s, want %s", got, c.want)
+				}
+				<-left
+			})
 		})
 	}
 }
 
 func TestWorkerPoint17_AHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.T) {
-	m := newTaskMachine(t, "")
-	release := make(chan struct{})
-	var n atomic.Int32
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		release := make(chan struct{})
+		var n atomic.Int32
 
-	r := m.start(m.config(func(context.Context, Task) (any, error) {
-		if n.Add(1) == 1 {
-			<-release
+		r := m.start(m.config(func(context.Context, Task) (any, error) {
+			if n.Add(1) == 1 {
+				<-release
+			}
+			return "ok", nil
+		}, func(c *Config) {
+			c.Activities[0].Slots, c.Activities[0].Timeout, c.drainGrace = 1, 50*time.Millisecond, 50*time.Millisecond
+		}))
+		if got := m.result(m.execute(`{}`)); got != "Order.Deadline: the handler did not return" {
+			t.Errorf("result %s", got)
 		}
-		return "ok", nil
-	}, func(c *Config) {
-		c.Activities[0].Slots, c.Activities[0].Timeout, c.drainGrace = 1, 50*time.Millisecond, 50*time.Millisecond
-	}))
-	if got := m.result(m.execute(`{}`)); got != "Order.Deadline: the handler did not return" {
-		t.Errorf("result %s", got)
-	}
 
-	if got := m.result(m.execute(`{}`)); got != `"ok"` {
-		t.Errorf("result %s", got)
-	}
-	close(release)
-	m.until("the handler has returned", func() bool { return r.pollers[0].strandedHandlers() == 0 })
+		if got := m.result(m.execute(`{}`)); got != `"ok"` {
+			t.Errorf("result %s", got)
+		}
+		close(release)
+		m.until("the handler has returned", func() bool { return r.pollers[0].strandedHandlers() == 0 })
 
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 func TestPollErrorsAreRetriedAndFatalOnlyWhenNoRetryHelps(t *testing.T) {
-	m := newTaskMachine(t, "")
-	quota := m.transport.Inject(embeddedtest.Answer("ActivityWorkerLimitExceeded", "GetActivityTask"))
+	synctest.Test(t, func(t *testing.T) {
+		m := newTaskMachine(t, "")
+		quota := m.transport.Inject(embeddedtest.Answer("ActivityWorkerLimitExceeded", "GetActivityTask"))
 
-	var failures atomic.Int32
-	r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
-		c.fatalAfter = 200 * time.Millisecond
-		c.Events.PollFailed = func(string, error) { failures.Add(1) }
-	}))
-	m.until("a poll was refused", func() bool { return failures.Load() >= 2 })
-	quota.Remove()
+		var failures atomic.Int32
+		r := m.start(m.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
+			c.fatalAfter = 200 * time.Millisecond
+			c.Events.PollFailed = func(string, error) { failures.Add(1) }
+		}))
+		m.until("a poll was refused", func() bool { return failures.Load() >= 2 })
+		quota.Remove()
 
-	if got := m.result(m.execute(`{}`)); got != "1" {
-		t.Errorf("result %s", got)
-	}
+		if got := m.result(m.execute(`{}`)); got != "1" {
+			t.Errorf("result %s", got)
+		}
 
-	if err := r.Ready(); err != nil {
-		t.Errorf("Ready: %v", err)
-	}
-	m.transport.Inject(embeddedtest.Answer("ActivityDoesNotExist", "GetActivityTask"))
-	m.execute(`{}`)
-	<-r.done
+		if err := r.Ready(); err != nil {
+			t.Errorf("Ready: %v", err)
+		}
+		m.transport.Inject(embeddedtest.Answer("ActivityDoesNotExist", "GetActivityTask"))
+		m.execute(`{}`)
+		<-r.done
 
-	if err := r.stop(); err == nil || !strings.Contains(err.Error(), "ActivityDoesNotExist") {
-		t.Errorf("Run: %v", err)
-	}
+		if err := r.stop(); err == nil || !strings.Contains(err.Error(), "ActivityDoesNotExist") {
+			t.Errorf("Run: %v", err)
+		}
+	})
 }
 
 func TestTokensAreNotPrinted(t *testing.T) {

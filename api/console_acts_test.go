@@ -279,7 +279,7 @@ func actCases() []actCase {
 		{name: "schedule", operation: "schedule-transition", setup: has(order, anOrder), fields: map[string]string{"event": "hold", "at": inDays(1)}, effect: later},
 		{name: "move-scheduled", operation: "move-scheduled-transition", setup: aRequestForLater, fields: map[string]string{"at": inDays(2)}, effect: later, unmarked: true},
 		{name: "withdraw-scheduled", operation: "withdraw-scheduled-transition", setup: aRequestForLater, effect: later, unmarked: true},
-		{name: "resend", operation: "redeliver", setup: has(map[string]string{"order": "o-1", "transition": "2", "endpoint": "shop"}, anOrder, func(s *apiServer) { missedDelivery(s) }), effect: read("/v1/orders/o-1/deliveries", "deliveries")},
+		{name: "resend", operation: "resend", setup: has(map[string]string{"order": "o-1", "transition": "2", "endpoint": "shop"}, anOrder, func(s *apiServer) { missedDelivery(s) }), effect: read("/v1/orders/o-1/deliveries", "deliveries")},
 		{name: "redrive-letter", operation: "redrive-dead-letter", change: notifies, setup: aLetter, effect: func(s *apiServer) string {
 			return fmt.Sprint(strings.Contains(s.ask("GET", "/v1/dead-letters/notify", "").text, "queuedAt"))
 		}},
@@ -316,6 +316,7 @@ func actCases() []actCase {
 		{name: "streams-replay", operation: "create-job", change: notifies, setup: has(real), fields: handler, effect: aJobOf("streams-replay")},
 		{name: "streams-refill", operation: "create-job", change: notifies, setup: has(real), effect: aJobOf("streams-refill")},
 		{name: "lists-rebuild", operation: "create-job", change: withLists, setup: has(real), effect: aJobOf("lists-rebuild")},
+		{name: "orders-migrate", operation: "create-job", setup: has(real), fields: map[string]string{"mapping": "migrations: []"}, effect: aJobOf("orders-migrate")},
 		{name: "pause-job", operation: "pause-job", setup: anOpenJob, effect: stateOfJob},
 		{name: "resume-job", operation: "resume-job", setup: func(s *apiServer) map[string]string {
 			job := anOpenJob(s)

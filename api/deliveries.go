@@ -51,11 +51,8 @@ func (s *service) deliveryRoutes(h huma.API) {
 		description: "The order is by time within each of four parts.",
 	}, s.listEndpointDeliveries)
 
-	register(s, h, adminVerb("notifications", "redeliver", http.MethodPost, "/v1/orders/{orderId}/deliveries/{transitionId}/{endpoint}/redeliver",
-		"Send a notification again", "The delivery must have ended. It keeps its key.", "orderId", "transitionId", "endpoint").mayConflict(), s.redeliver)
-
-	register(s, h, adminVerb("notifications", "redeliver-missed", http.MethodPost, "/v1/endpoints/{endpoint}/redeliver",
-		"Send an endpoint what it missed since a time", "At most 1,000 in one request.", "endpoint").mayConflict().withBody(), s.redeliverMissed)
+	register(s, h, adminVerb("notifications", "resend", http.MethodPost, "/v1/orders/{orderId}/deliveries/{transitionId}/{endpoint}/resend",
+		"Send a notification again", "The delivery must have ended. It keeps its key.", "orderId", "transitionId", "endpoint").mayConflict(), s.resend)
 }
 
 // delivery is the record of one notification for one endpoint.
@@ -67,21 +64,21 @@ type delivery struct {
 	State        string     `json:"state"`
 	Key          string     `json:"key"`
 	Status       string     `json:"status" enum:"PENDING,DELIVERED,MISSED,SKIPPED"`
-	Attempts     int        `json:"attempts" doc:"Since the last redelivery."`
+	Attempts     int        `json:"attempts" doc:"Since the last resend."`
 	NextTry      *time.Time `json:"nextTry,omitempty"`
 	Answer       int        `json:"answer,omitempty"`
 	Response     string     `json:"response,omitempty" personal:"text"`
 	Error        string     `json:"error,omitempty" personal:"text"`
 	CreatedAt    time.Time  `json:"createdAt"`
 	TriedAt      *time.Time `json:"triedAt,omitempty"`
-	Redeliveries int        `json:"redeliveries,omitempty"`
+	Resends      int        `json:"resends,omitempty"`
 	Tries        []attempt  `json:"tries,omitempty" doc:"The last attempts that have ended. Absent in lists."`
 }
 
 // attempt is an attempt of a delivery that has ended.
 type attempt struct {
 	At     time.Time `json:"at"`
-	Number int       `json:"number" doc:"Since the last redelivery before it."`
+	Number int       `json:"number" doc:"Since the last resend before it."`
 	Answer int       `json:"answer,omitempty" doc:"The status of the answer. Absent without one."`
 	Millis int64     `json:"millis,omitempty" doc:"How long it took."`
 	Head   string    `json:"head,omitempty" personal:"text" doc:"The beginning of the answer, or of the error without one."`
@@ -141,7 +138,7 @@ func (t tenant) showDelivery(d notify.Delivery) delivery {
 		Error:        d.Error,
 		CreatedAt:    d.CreatedAt,
 		TriedAt:      optionalTime(d.TriedAt),
-		Redeliveries: d.Redeliveries,
+		Resends:      d.Resends,
 	}
 }
 
@@ -198,7 +195,7 @@ func (s *service) listEndpointDeliveries(ctx context.Context, c caller, in *list
 	return out, err
 }
 
-type redeliverInput struct {
+type resendInput struct {
 	input.Order
 	input.Endpoint
 	input.MayBeKeyed
@@ -210,7 +207,7 @@ type deliveryOutput struct {
 	Body delivery
 }
 
-func (s *service) redeliver(ctx context.Context, c caller, in *redeliverInput) (*deliveryOutput, error) {
+func (s *service) resend(ctx context.Context, c caller, in *resendInput) (*deliveryOutput, error) {
 	// Both stored ids contain the tenant, so the delivery cannot be another tenant's.
 	id := notify.Delivery{Endpoint: c.tenant.storedID(in.EndpointID)}
 	id.OrderID, id.TransitionID = c.tenant.orderID(in.OrderID), transitions.TransitionID(in.TransitionID)
@@ -227,45 +224,13 @@ func (s *service) redeliver(ctx context.Context, c caller, in *redeliverInput) (
 		}
 	}
 
-	// Without one, Redeliver says that there is no such delivery.
+	// Without one, Resend says that there is no such delivery.
 	id.Incarnation = cmp.Or(id.Incarnation, "0")
 
-	d, err := s.cfg.Deliveries.Redeliver(ctx, id.ID())
+	d, err := s.cfg.Deliveries.Resend(ctx, id.ID())
 	if err != nil {
 		return nil, err
 	}
 
 	return &deliveryOutput{Body: c.tenant.showDelivery(d)}, nil
-}
-
-type redeliverMissedInput struct {
-	input.Endpoint
-	input.MayBeKeyed
-	Body struct {
-		Since time.Time `json:"since" doc:"The time of the oldest transition."`
-		Limit int64     `json:"limit,omitempty" minimum:"1" maximum:"1000" default:"1000"`
-	}
-}
-
-type redeliveredOutput struct {
-	input.Repeat
-	Body struct {
-		Redelivered int `json:"redelivered" doc:"Fewer than the limit: none is left."`
-	}
-}
-
-func (s *service) redeliverMissed(ctx context.Context, c caller, in *redeliverMissedInput) (*redeliveredOutput, error) {
-	e, err := s.owned(ctx, c, in.EndpointID)
-	if err != nil {
-		return nil, err
-	}
-
-	out := &redeliveredOutput{}
-
-	out.Body.Redelivered, err = s.cfg.Deliveries.RedeliverMissed(ctx, e.ID, in.Body.Since, int(in.Body.Limit))
-	if err != nil {
-		return nil, err
-	}
-
-	return out, nil
 }

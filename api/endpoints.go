@@ -55,7 +55,7 @@ func (s *service) endpointRoutes(h huma.API) {
 		"The headers stay as they are if the request has none.").withBody().withGrant(), s.changeEndpoint)
 	register(s, h, verb("remove-endpoint", http.MethodDelete, "", "Remove an endpoint", "What is under way to it is not sent."), s.removeEndpoint)
 	register(s, h, verb("enable-endpoint", http.MethodPost, "/enable", "Let an endpoint get notifications again",
-		"What it missed is sent by redeliver-missed."), s.enableEndpoint)
+		"What it missed is sent by a job of the kind deliveries-resend."), s.enableEndpoint)
 	register(s, h, verb("disable-endpoint", http.MethodPost, "/disable", "Keep notifications from an endpoint",
 		"They are recorded as MISSED."), s.disableEndpoint)
 	register(s, h, verb("rotate-endpoint-secret", http.MethodPost, "/rotate-secret", "Sign with a new secret, and for a while with the old one, too",

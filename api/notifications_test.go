@@ -112,7 +112,7 @@ func TestMissedDeliveriesAreListedAndSentAgain(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	s.want(s.ask("POST", "/v1/endpoints/shop/redeliver", `{"since":"2020-01-01T00:00:00Z"}`), http.StatusOK, "")
-	s.want(s.ask("POST", "/v1/orders/o-1/deliveries/2/shop/redeliver", ""), http.StatusConflict, "delivery_pending")
-	s.want(s.ask("POST", "/v1/orders/o-1/deliveries/3/shop/redeliver", ""), http.StatusNotFound, "not_found")
+	s.want(s.ask("POST", "/v1/orders/o-1/deliveries/2/shop/resend", ""), http.StatusOK, "")
+	s.want(s.ask("POST", "/v1/orders/o-1/deliveries/2/shop/resend", ""), http.StatusConflict, "delivery_pending")
+	s.want(s.ask("POST", "/v1/orders/o-1/deliveries/3/shop/resend", ""), http.StatusNotFound, "not_found")
 }

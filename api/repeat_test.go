@@ -322,8 +322,7 @@ var repeats = []repeated{
 	{operation: "disable-endpoint", path: "/v1/endpoints/shop/disable", keyed: true, setup: anEndpoint, status: 200},
 	{operation: "rotate-endpoint-secret", path: "/v1/endpoints/shop/rotate-secret", body: `{"windowSeconds":60}`, keyed: true, setup: anEndpoint, status: 200},
 	{operation: "test-endpoint", path: "/v1/endpoints/shop/test", keyed: true, setup: anEndpoint, status: 200},
-	{operation: "redeliver", path: "/v1/orders/o-1/deliveries/2/shop/redeliver", keyed: true, setup: missedDelivery, status: 200},
-	{operation: "redeliver-missed", path: "/v1/endpoints/shop/redeliver", body: `{"since":"2020-01-01T00:00:00Z"}`, keyed: true, setup: missedDelivery, status: 200},
+	{operation: "resend", path: "/v1/orders/o-1/deliveries/2/shop/resend", keyed: true, setup: missedDelivery, status: 200},
 	{
 		operation: "redrive-dead-letters", path: "/v1/dead-letters/notify/redrive", body: `{"error":"refuses"}`, keyed: true, setup: deadLetter, status: 200,
 		other: `{"error":"x"}`, code: keyTaken,

@@ -43,7 +43,6 @@ var validBodies = map[string]string{
 	"create-endpoint":        `{"destination":"log"}`,
 	"change-endpoint":        `{"destination":"log"}`,
 	"rotate-endpoint-secret": `{"windowSeconds":60}`,
-	"redeliver-missed":       `{"since":"2020-01-01T00:00:00Z"}`,
 
 	"reserve-stock":     `{"lines":[{"sku":"mug","quantity":1}]}`,
 	"create-action":     `{"expiresAt":"2030-01-01T00:00:00Z","maxAttempts":3,"pin":"4711"}`,

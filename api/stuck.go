@@ -44,7 +44,7 @@ func (s *service) stuckRoutes(h huma.API) {
 // stuckOrder is an order that needs a person.
 type stuckOrder struct {
 	OrderID  string     `json:"orderId"`
-	Kind     string     `json:"kind" enum:"failed,ended,missing,overdue,lost_parcel,unreadable"`
+	Kind     string     `json:"kind" enum:"failed,ended,missing,overdue,lost_parcel,unreadable,unknown_version"`
 	State    string     `json:"state,omitempty"`
 	Since    *time.Time `json:"since,omitempty" doc:"Since when."`
 	Cause    string     `json:"cause" personal:"text"`

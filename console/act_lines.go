@@ -103,6 +103,10 @@ func storedID(tenant, id string) string {
 
 // onCommandLine is a value of the field as a flag has it.
 func (f field) onCommandLine(value string) string {
+	if f.file != "" {
+		return f.file
+	}
+
 	if at, err := utc(value); f.kind == "datetime-local" && err == nil {
 		return at
 	}

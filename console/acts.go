@@ -54,6 +54,7 @@ type field struct {
 	hint        string
 	preset      string // the value of a new form
 	flag        string // on the command line, if the command does not have the value in its text
+	file        string // on the command line the flag names a file with the value
 }
 
 // values are the values of a form by name.
@@ -237,7 +238,7 @@ var actsOnOne = []act{
 	},
 	{
 		name: "resend", title: "Send again", does: "Sends the notification of this transition to the endpoint once more.", scope: auth.Admin,
-		method: http.MethodPost, path: orderPath + "/deliveries/{transition}/{endpoint}/redeliver",
+		method: http.MethodPost, path: orderPath + "/deliveries/{transition}/{endpoint}/resend",
 		command: "ratchet deliveries resend {order}/{incarnation}/{transition}/{endpoint}", fixed: []string{"incarnation"},
 	},
 	{

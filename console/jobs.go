@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -26,6 +27,10 @@ type jobKind struct {
 	stream  bool // see act
 	// whole says that it takes no ids.
 	whole bool
+	// migrates says that it takes the files of a migration.
+	migrates bool
+	// command is the command line, if it is not that of every kind.
+	command string
 }
 
 // The fields of filters.
@@ -41,6 +46,17 @@ var (
 )
 
 const idsValue = "ids"
+
+// The fields of a migration. On the command line each is a file.
+const (
+	definitionValue = "definition"
+	mappingValue    = "mapping"
+)
+
+var migrationFields = []field{
+	{name: mappingValue, label: "Mapping", kind: "area", flag: "--mapping", file: "mapping.yaml", hint: "What the states become, in YAML or JSON, like migrations: [{from: 1, to: 2, states: {ON_HOLD: HELD}}]. Other states keep their names."},
+	{name: definitionValue, label: "Other versions of the definition", kind: "area", flag: "--definition", file: "definition.yaml", hint: "In YAML or JSON, with a line of --- between two of them. The orders come to the version that the server runs."},
+}
 
 // jobFields are those of every kind, behind its filter.
 var jobFields = []field{
@@ -78,6 +94,10 @@ var jobKinds = []jobKind{
 	{
 		kind: "lists-rebuild", title: "Rebuild the lists", does: "Makes the lists of orders show every order as it is.", stream: true, whole: true,
 	},
+	{
+		kind: "orders-migrate", title: "Migrate orders", does: "Brings orders of other versions of the definition to the version that the server runs.",
+		stream: true, whole: true, migrates: true, grave: true, command: "ratchet workflow migrate --reason {reason}",
+	},
 }
 
 // jobActs are the acts that start and change jobs.
@@ -88,11 +108,15 @@ func jobActs() (all []act) {
 			fields = jobFields[1:]
 		}
 
+		if k.migrates {
+			fields = slices.Concat(migrationFields, fields)
+		}
+
 		all = append(all, act{
 			name: k.kind, title: k.title, does: k.does + " A worker does it as a job, one after the other.", scope: auth.Admin,
 			method: http.MethodPost, path: "/v1/jobs", fields: slices.Concat(k.filter, fields), body: k.body, grave: k.grave, stream: k.stream,
 			page: Path + "/jobs", made: Path + "/jobs/%s",
-			command: "ratchet jobs start " + k.kind + " --reason {reason}", arguments: k.arguments,
+			command: cmp.Or(k.command, "ratchet jobs start "+k.kind+" --reason {reason}"), arguments: k.arguments,
 		})
 	}
 
@@ -139,6 +163,10 @@ func (k jobKind) body(v values) (any, error) {
 		body["ids"] = ids
 	}
 
+	if k.migrates {
+		body["migration"] = map[string]any{"definitions": documents(v[definitionValue]), "mapping": v[mappingValue]}
+	}
+
 	if v["rate"] != "" {
 		rate, err := v.number("rate")
 		if err != nil {
@@ -148,6 +176,18 @@ func (k jobKind) body(v values) (any, error) {
 	}
 
 	return body, nil
+}
+
+// documents are the files in a text, between lines of ---.
+func documents(text string) []string {
+	files := []string{}
+	for _, file := range strings.Split("\n"+strings.ReplaceAll(text, "\r\n", "\n"), "\n---") {
+		if strings.TrimSpace(file) != "" {
+			files = append(files, strings.TrimSpace(file)+"\n")
+		}
+	}
+
+	return files
 }
 
 // utc reads a time as a field of a form has it.
@@ -282,7 +322,8 @@ func (r jobResult) page(kind string) string {
 // jobButtons are the acts on a job: what its state allows, and for a dry run that has counted a selection, the job itself.
 func (v *visit) jobButtons(j jobShown) []button {
 	switch {
-	case j.DryRun && j.State == "done" && j.IDs == 0:
+	// The files of a migration are not shown again: the form of its dry run has them.
+	case j.DryRun && j.State == "done" && j.IDs == 0 && j.Kind != "orders-migrate":
 		parameters := []string{"rate", fmt.Sprint(j.Rate)}
 		for _, f := range j.selection() {
 			parameters = append(parameters, f.name, f.value)

@@ -36,7 +36,7 @@ type Delivery struct {
 	Notification
 	Endpoint string `json:"endpoint"`
 	Status   Status `json:"status"`
-	// Attempts counts the attempts that have begun since the last redelivery.
+	// Attempts counts the attempts that have begun since the last resend.
 	Attempts int `json:"attempts"`
 	// NextTry is when a PENDING delivery is tried next. While an attempt runs, it is when the
 	// attempt's lease ends.
@@ -50,8 +50,8 @@ type Delivery struct {
 	// CreatedAt is when the record was written, TriedAt the end of the newest attempt.
 	CreatedAt time.Time `json:"createdAt"`
 	TriedAt   time.Time `json:"triedAt,omitzero"`
-	// Redeliveries counts how often the delivery was sent again on request.
-	Redeliveries int `json:"redeliveries,omitempty"`
+	// Resends counts how often the delivery was sent again on request.
+	Resends int `json:"resends,omitempty"`
 	// Tries are the last attempts that have ended, oldest first, at most 20. Lists of an endpoint's deliveries lack
 	// them.
 	Tries []Try `json:"tries,omitempty"`
@@ -123,7 +123,7 @@ const (
 	deliveryError        = "error"
 	deliveryCreated      = "createdAt"
 	deliveryTried        = "triedAt"
-	deliveryRedeliveries = "redeliveries"
+	deliveryResends      = "resends"
 	deliveryVersion      = "version"
 	deliveryCall         = "call"
 	deliveryGeneration   = "generation"
@@ -161,7 +161,7 @@ func DeliveryTableInput(name string) *dynamodb.CreateTableInput {
 		Projection: &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{
 			deliveryKeyAttribute, deliveryState, deliveryEvent, deliveryFrom, deliveryAt, deliveryRecorded, deliveryAttributes, deliveryCause,
 			deliveryStatus, deliveryAttempts, deliveryAnswer, deliveryResponse, deliveryError, deliveryCreated, deliveryTried,
-			deliveryRedeliveries, deliveryVersion, deliveryGeneration, deliveryCount,
+			deliveryResends, deliveryVersion, deliveryGeneration, deliveryCount,
 		}},
 	}}
 
@@ -314,19 +314,19 @@ func decodeDelivery(item dynamo.Item) Delivery {
 			Event:        workflow.Event(dynamo.Text(item, deliveryEvent)),
 			From:         workflow.State(dynamo.Text(item, deliveryFrom)),
 		},
-		Endpoint:     endpoint,
-		Status:       Status(dynamo.Text(item, deliveryStatus)),
-		Attempts:     int(dynamo.Number(item, deliveryAttempts)),
-		Answer:       int(dynamo.Number(item, deliveryAnswer)),
-		Response:     dynamo.Text(item, deliveryResponse),
-		Error:        dynamo.Text(item, deliveryError),
-		CreatedAt:    dynamo.Time(item, deliveryCreated),
-		TriedAt:      dynamo.Time(item, deliveryTried),
-		Redeliveries: int(dynamo.Number(item, deliveryRedeliveries)),
-		tried:        int(dynamo.Number(item, deliveryCount)),
-		generation:   dynamo.Text(item, deliveryGeneration),
-		version:      dynamo.Number(item, deliveryVersion),
-		call:         dynamo.Text(item, deliveryCall),
+		Endpoint:   endpoint,
+		Status:     Status(dynamo.Text(item, deliveryStatus)),
+		Attempts:   int(dynamo.Number(item, deliveryAttempts)),
+		Answer:     int(dynamo.Number(item, deliveryAnswer)),
+		Response:   dynamo.Text(item, deliveryResponse),
+		Error:      dynamo.Text(item, deliveryError),
+		CreatedAt:  dynamo.Time(item, deliveryCreated),
+		TriedAt:    dynamo.Time(item, deliveryTried),
+		Resends:    int(dynamo.Number(item, deliveryResends)),
+		tried:      int(dynamo.Number(item, deliveryCount)),
+		generation: dynamo.Text(item, deliveryGeneration),
+		version:    dynamo.Number(item, deliveryVersion),
+		call:       dynamo.Text(item, deliveryCall),
 	}
 	// In a MISSED delivery this attribute is the time of the transition.
 	if d.Status == Pending {

@@ -140,14 +140,14 @@ func TestWhatIsSkippedSaysNothingAboutItsEndpoint(t *testing.T) {
 
 		without = false
 
-		if _, err := d.Redeliver(t.Context(), skipped.ID()); err != nil {
+		if _, err := d.Resend(t.Context(), skipped.ID()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 
 		if again := h.get(d, skipped.ID()); again.Status != notify.Delivered || again.Error != "" {
-			t.Errorf("after the redelivery: %+v", again)
+			t.Errorf("after the resend: %+v", again)
 		}
 	})
 }
@@ -303,7 +303,7 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 			t.Fatalf("%v", got)
 		}
 
-		if _, err := d.RedeliverMissed(t.Context(), "shop", began, 10); err == nil {
+		if _, err := resendMissed(t, d, "shop", began, 10); err == nil {
 			t.Error("a disabled endpoint gets what it missed")
 		}
 
@@ -313,7 +313,7 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if count, err := d.RedeliverMissed(t.Context(), "shop", began, 10); err != nil || count != 2 {
+		if count, err := resendMissed(t, d, "shop", began, 10); err != nil || count != 2 {
 			t.Fatalf("%d, %v", count, err)
 		}
 		time.Sleep(time.Minute)

@@ -11,7 +11,7 @@ import (
 const maxReason = 256
 
 // Enable lets an endpoint get notifications again. It does not send the MISSED deliveries: see
-// [Deliveries.RedeliverMissed].
+// [Deliveries.List] and [Deliveries.Resend].
 func (s *Endpoints) Enable(ctx context.Context, id string) (Endpoint, error) {
 	update := removeHealth(s.statusUpdate(id)).
 		SetValue(endpointStatus, dynamo.S(string(Active))).

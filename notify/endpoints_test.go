@@ -271,7 +271,6 @@ func TestNoFailureIsTakenForAnEndpoint(t *testing.T) {
 			_, _, err := d.List(t.Context(), "shop", notify.Pending, time.Time{}, "", 10)
 			return err
 		},
-		"missed": func() error { _, err := d.RedeliverMissed(t.Context(), "shop", time.Time{}, 1); return err },
 		"accept": func() error { return h.worker().Accept(t.Context(), notice("o-2", 2, "SHIPPED")) },
 		"erase":  func() error { _, err := d.Erase(t.Context(), "o-1"); return err },
 		"remove": func() error { return h.endpoints.Remove(t.Context(), "shop") },

@@ -110,7 +110,7 @@ func TestWhatAnotherWorkerHasHandedOverIsRead(t *testing.T) {
 	}
 }
 
-// TestWhatWasMissedAndIsSentAgainComesFirst: the redelivery is requested in another process, and fails at
+// TestWhatWasMissedAndIsSentAgainComesFirst: the resend is requested in another process, and fails at
 // first.
 func TestWhatWasMissedAndIsSentAgainComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestWhatWasMissedAndIsSentAgainComesFirst(t *testing.T) {
 		}
 
 		// A process that runs no attempts, like one of the API.
-		if _, err := h.worker().Redeliver(t.Context(), "o-1/0/2/shop"); err != nil {
+		if _, err := h.worker().Resend(t.Context(), "o-1/0/2/shop"); err != nil {
 			t.Fatal(err)
 		}
 		far.set(0, nil)
@@ -162,7 +162,7 @@ func TestWhatWasTakenAndIsSentAgainComesFirst(t *testing.T) {
 		h.accept(d, following("o-1", 2), following("o-1", 3))
 
 		// A process that runs no attempts, like one of the API.
-		if _, err := h.worker().Redeliver(t.Context(), "o-1/0/2/shop"); err != nil {
+		if _, err := h.worker().Resend(t.Context(), "o-1/0/2/shop"); err != nil {
 			t.Fatal(err)
 		}
 		h.accept(d, following("o-1", 4))

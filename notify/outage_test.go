@@ -40,7 +40,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 		time.Sleep(*flagOutage + 45*time.Minute)
 		synctest.Wait()
 
-		if _, err := d.RedeliverMissed(t.Context(), "shop", began, 10*count); err != nil {
+		if _, err := resendMissed(t, d, "shop", began, 10*count); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)

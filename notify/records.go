@@ -118,7 +118,7 @@ func (r records) postpone(ctx context.Context, d *Delivery, until time.Time) (bo
 func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, error) {
 	return r.write(ctx, d, next, func(u *dynamo.Update) {
 		u.SetValue(deliveryAttempts, dynamo.N(int64(next.Attempts))).
-			SetValue(deliveryRedeliveries, dynamo.N(int64(next.Redeliveries)))
+			SetValue(deliveryResends, dynamo.N(int64(next.Resends)))
 
 		set := next.outcome(r.clock.Now())
 		for _, name := range []string{

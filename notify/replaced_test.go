@@ -230,7 +230,7 @@ func TestAnEndpointThatIsConfiguredNoMoreEndsItsDeliveries(t *testing.T) {
 		}
 		stop()
 
-		if _, err := without.Redeliver(t.Context(), "o-1/0/2/own"); !errors.Is(err, notify.ErrPending) {
+		if _, err := without.Resend(t.Context(), "o-1/0/2/own"); !errors.Is(err, notify.ErrPending) {
 			t.Error(err)
 		}
 		jump(26 * time.Hour)
@@ -262,7 +262,7 @@ func TestNothingIsSentAgainToAnEndpointThatIsNotThere(t *testing.T) {
 		refused := func(order string, want error) {
 			t.Helper()
 
-			if got, err := d.Redeliver(t.Context(), order+"/0/2/shop"); !errors.Is(err, want) || got.Status == notify.Pending {
+			if got, err := d.Resend(t.Context(), order+"/0/2/shop"); !errors.Is(err, want) || got.Status == notify.Pending {
 				t.Errorf("%+v, %v", got, err)
 			}
 		}
@@ -285,7 +285,7 @@ func TestNothingIsSentAgainToAnEndpointThatIsNotThere(t *testing.T) {
 			return h.newEndpoints().Remove(t.Context(), "shop")
 		})
 
-		if _, err := d.Redeliver(t.Context(), "o-1/0/2/shop"); err != nil {
+		if _, err := d.Resend(t.Context(), "o-1/0/2/shop"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -299,7 +299,7 @@ func TestNothingIsSentAgainToAnEndpointThatIsNotThere(t *testing.T) {
 		h.endpoint("shop")
 		refused("o-3", notify.ErrNotFound)
 
-		if n, err := d.RedeliverMissed(t.Context(), "shop", time.Time{}, 10); err != nil || n != 0 {
+		if n, err := resendMissed(t, d, "shop", time.Time{}, 10); err != nil || n != 0 {
 			t.Errorf("%d of a former endpoint, %v", n, err)
 		}
 	})
@@ -469,7 +469,7 @@ func TestARepeatOfAnotherGroupHasAnIDOfItsOwn(t *testing.T) {
 		}
 
 		for _, delivery := range all {
-			if got, err := d.Redeliver(t.Context(), delivery.ID()); err != nil || got.Key != delivery.Key {
+			if got, err := d.Resend(t.Context(), delivery.ID()); err != nil || got.Key != delivery.Key {
 				t.Errorf("%s: %+v, %v", delivery.ID(), got, err)
 			}
 		}

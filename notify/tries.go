@@ -14,7 +14,7 @@ import (
 // Try is an attempt of a delivery that has ended.
 type Try struct {
 	At time.Time `json:"at"`
-	// Number is the number of the attempt since the last redelivery before it.
+	// Number is the number of the attempt since the last resend before it.
 	Number int `json:"number"`
 	// Answer is the status of the far side's answer, 0 without an answer. Head is the beginning of the answer, or
 	// of the error without one, in up to 128 bytes.

@@ -15,7 +15,7 @@ import (
 )
 
 // TestADeliveryKeepsItsLastAttempts: each with its time, status, duration and the head of its answer, at most 20 of
-// them and 3 KB, over redeliveries, and outside the index of the queues. A first attempt that succeeds is not noted.
+// them and 3 KB, over resends, and outside the index of the queues. A first attempt that succeeds is not noted.
 func TestADeliveryKeepsItsLastAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newDeliveryHarness(t)
@@ -65,7 +65,7 @@ func TestADeliveryKeepsItsLastAttempts(t *testing.T) {
 
 		far.set(0, nil)
 
-		if _, err := d.Redeliver(t.Context(), "o-1/0/2/shop"); err != nil {
+		if _, err := d.Resend(t.Context(), "o-1/0/2/shop"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -73,7 +73,7 @@ func TestADeliveryKeepsItsLastAttempts(t *testing.T) {
 
 		got = h.get(d, "o-1/0/2/shop")
 		if n := len(got.Tries); n != 20 || got.Tries[n-1].Answer != 204 || got.Tries[0].Answer != 505 {
-			t.Errorf("after a redelivery: %+v", got.Tries)
+			t.Errorf("after a resend: %+v", got.Tries)
 		}
 
 		h.accept(d, notice("o-2", 2, "SHIPPED"))

@@ -235,64 +235,69 @@ func TestPoint25_AfterTheRetentionAKeyIsFreeAndItsFenceGrows(t *testing.T) {
 }
 
 func TestTheLeaseIsExtendedWhileTheWorkRuns(t *testing.T) {
-	w := newWatchedClaims(t, func(c *once.Config) { c.Lease, c.Heartbeat, c.Now = 2*time.Second, true, time.Now })
-	w.service.clock = nil
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatchedClaims(t, func(c *once.Config) { c.Lease, c.Heartbeat, c.Now = 2*time.Second, true, time.Now })
+		w.service.clock = nil
 
-	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
-		until := func() time.Time { r, _, _ := w.Get(t.Context(), "k"); return r.LeaseUntil }
-		first := until()
-		for !until().After(first) {
-			if err := ctx.Err(); err != nil {
+		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
+			until := func() time.Time { r, _, _ := w.Get(t.Context(), "k"); return r.LeaseUntil }
+			first := until()
+			for !until().After(first) {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+
+			return nil, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+
+		_, _, err = w.Do(t.Context(), "lost", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
+			r, _, err := w.Get(t.Context(), "lost")
+			if err == nil {
+				err = w.ForceRelease(t.Context(), r, "ops", "test")
+			}
+
+			if err != nil {
 				return nil, err
 			}
-		}
+			<-ctx.Done()
 
-		return nil, nil
+			return nil, context.Cause(ctx)
+		})
+		if !errors.Is(err, once.ErrStaleOwner) {
+			t.Errorf("the caller must learn that the claim was lost: %v", err)
+		}
 	})
-	if err != nil {
-		t.Error(err)
-	}
-
-	_, _, err = w.Do(t.Context(), "lost", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
-		r, _, err := w.Get(t.Context(), "lost")
-		if err == nil {
-			err = w.ForceRelease(t.Context(), r, "ops", "test")
-		}
-
-		if err != nil {
-			return nil, err
-		}
-		<-ctx.Done()
-
-		return nil, context.Cause(ctx)
-	})
-	if !errors.Is(err, once.ErrStaleOwner) {
-		t.Errorf("the caller must learn that the claim was lost: %v", err)
-	}
 }
 
 func TestWithoutAHeartbeatTheWorkEndsWithTheLease(t *testing.T) {
-	w := newWatchedClaims(t)
-	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-		end, ok := ctx.Deadline()
-		if left := time.Until(end); !ok || left > time.Minute || left < 50*time.Second {
-			t.Errorf("the work has %s left", left)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatchedClaims(t)
+		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+			end, ok := ctx.Deadline()
+			if left := time.Until(end); !ok || left > time.Minute || left < 50*time.Second {
+				t.Errorf("the work has %s left", left)
+			}
+
+			return nil, nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 
-		return nil, nil
+		short := w.with(t, func(c *once.Config) { c.Lease = time.Millisecond })
+		_, _, err = short.Do(t.Context(), "short", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		if !errors.Is(err, once.ErrLeaseExpired) {
+			t.Errorf("%v", err)
+		}
 	})
-	if err != nil {
-		t.Error(err)
-	}
-
-	short := w.with(t, func(c *once.Config) { c.Lease = time.Millisecond })
-	_, _, err = short.Do(t.Context(), "short", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-		<-ctx.Done()
-		return nil, context.Cause(ctx)
-	})
-	if !errors.Is(err, once.ErrLeaseExpired) {
-		t.Errorf("%v", err)
-	}
 }
 
 // Only an unknown outcome is the reconciler's business.

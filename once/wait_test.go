@@ -96,23 +96,25 @@ func TestAWaitingCallerTakesOverAndWaitersShareOneExecution(t *testing.T) {
 }
 
 func TestACallerThatHasWaitedHasTheWholeLease(t *testing.T) {
-	w := newWatchedClaims(t, func(c *once.Config) {
-		c.Lease, c.Now = 300*time.Millisecond, time.Now
-		c.SetMargin(time.Millisecond)
-	})
-	w.service.clock = nil
-	began := time.Now()
-	take(t, w.Claims, "k")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatchedClaims(t, func(c *once.Config) {
+			c.Lease, c.Now = 300*time.Millisecond, time.Now
+			c.SetMargin(time.Millisecond)
+		})
+		w.service.clock = nil
+		began := time.Now()
+		take(t, w.Claims, "k")
 
-	_, _, err := w.Waiting(time.Minute).Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-		if end, _ := ctx.Deadline(); end.Sub(began) < 595*time.Millisecond { // the other lease and the whole of its own
-			t.Errorf("the work ends %s after the other claim began", end.Sub(began))
+		_, _, err := w.Waiting(time.Minute).Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+			if end, _ := ctx.Deadline(); end.Sub(began) < 595*time.Millisecond { // the other lease and the whole of its own
+				t.Errorf("the work ends %s after the other claim began", end.Sub(began))
+			}
+			return nil, once.Fail("Over", nil) // whether the claim ends in time does not matter here
+		})
+		if errors.Is(err, once.ErrInProgress) {
+			t.Error(err)
 		}
-		return nil, once.Fail("Over", nil) // whether the claim ends in time does not matter here
 	})
-	if errors.Is(err, once.ErrInProgress) {
-		t.Error(err)
-	}
 }
 
 // A waiting caller reads every second or two, and comes back when the lease ends.

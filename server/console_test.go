@@ -176,7 +176,7 @@ func TestTheConsoleOnlyReads(t *testing.T) {
 func TestAPageFollowsItsOrder(t *testing.T) {
 	url, b := consoleServer(t, true)
 
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+console.Path+"/live/orders/o-1", nil)

@@ -35,7 +35,7 @@ func TestAMigrationUnderLoadThatIsKilled(t *testing.T) {
 
 	// The carrier is slow enough that orders are under way during the migration. Workers that take each other's
 	// shards may send a notification again, under its key.
-	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true, Repeats: true, Patience: 40 * time.Second, Server: server.Config{CarrierDelay: 500 * time.Millisecond, AcceptVersions: []int{2}}})
+	env := ratchettest.Start(t, ratchettest.Config{NoWorker: true, Repeats: true, Server: server.Config{CarrierDelay: 500 * time.Millisecond, AcceptVersions: []int{2}}})
 	env.SetStock("mug", 1000)
 
 	// Workers of each version accept the other one, as docs/guides/orders.md says.

@@ -192,7 +192,7 @@ func (r *rollout) next(b *server.Backend) (first string, left []string) {
 // and orders that are placed before, between and after the steps all reach their end: forwards, and back.
 func TestARolloutHasOneOrder(t *testing.T) {
 	r := &rollout{T: t, ends: map[string]func(){}, env: ratchettest.Start(t, ratchettest.Config{
-		NoWorker: true, Patience: 60 * time.Second, Server: server.Config{CarrierDelay: 50 * time.Millisecond},
+		NoWorker: true, Server: server.Config{CarrierDelay: 50 * time.Millisecond},
 		// Workers are stopped between an effect and its record.
 		Repeats: true,
 	})}

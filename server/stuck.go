@@ -26,7 +26,7 @@ const (
 
 // stuckKinds are the kinds of problems that a survey finds.
 func stuckKinds() []executions.Kind {
-	return []executions.Kind{executions.Failed, executions.Ended, executions.Missing, executions.Overdue, executions.Lost, executions.Unreadable}
+	return []executions.Kind{executions.Failed, executions.Ended, executions.Missing, executions.Overdue, executions.Lost, executions.Unreadable, executions.UnknownVersion}
 }
 
 // surveyStuck counts the stuck orders whenever a count is due and this worker claims it, until ctx ends.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,17 +66,31 @@ func TestACustomerIsErasedFromWhatHasEnded(t *testing.T) {
 		}
 
 		acts, _, err := b.Audit.List(t.Context(), audit.Filter{Since: time.Now().Add(-time.Hour)}, "", 10)
-		if len(acts) != 2 {
-			t.Errorf("%d acts, want 2: a dry run is none", len(acts))
+		if len(acts) != 3 {
+			t.Errorf("%d acts, want those of two commands and that of the job: a dry run is none", len(acts))
 		}
 
 		for _, e := range acts {
-			if e.Act != "orders erase" || strings.Contains(e.On, "c-77") {
+			if !slices.Contains([]string{"orders erase", "orders-erase"}, e.Act) || strings.Contains(e.On, "c-77") {
 				t.Errorf("act %+v", e)
 			}
 		}
 
-		return err
+		// Neither does the job name the customer, nor its ids and rows.
+		stored, failed := b.DynamoDB.Scan(t.Context(), &dynamodb.ScanInput{TableName: &b.Tables.Jobs})
+		if failed == nil && len(stored.Items) != 4 {
+			t.Errorf("%d items, want a job, its ids and its two rows", len(stored.Items))
+		}
+
+		for _, item := range stored.Items {
+			for name, value := range item {
+				if strings.Contains(fmt.Sprintf("%#v", value), "c-77") {
+					t.Errorf("%s names the customer: %#v", name, item)
+				}
+			}
+		}
+
+		return errors.Join(err, failed)
 	})
 	if err != nil {
 		t.Error(err)

@@ -73,7 +73,6 @@ func TestCommandsTakeTheFlagsThatTheyUse(t *testing.T) {
 		// Former names, and verbs without their noun.
 		{"check", exit.Usage, "did you mean workflow check?"},
 		{"executions describe o-1", exit.Usage, "did you mean get?"},
-		{"deliveries redeliver", exit.Usage, "did you mean resend?"},
 		{"redrive", exit.Usage, "did you mean deadletters redrive or executions redrive?"},
 
 		// A command's own flags go before shared flags of the same name.

@@ -71,7 +71,7 @@ func TestReadingCommandsCreateNothing(t *testing.T) {
 		root.SetErr(io.Discard)
 
 		// If a command finds data, it may run until it is stopped.
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err := root.ExecuteContext(ctx)
 
 		cancel()

@@ -11,7 +11,7 @@ locals {
     audit              = { keys = ["day", "place"], types = { day = "S", place = "S" }, ttl = "expiresAt" }
     carrier-reports    = { keys = ["pk", "sk"], types = { pk = "S", sk = "S" }, ttl = "expiresAt" }
     dead-letters       = { keys = ["source", "id"], types = { source = "S", id = "S" }, ttl = "expireAt" }
-    deliveries         = { keys = ["orderId", "delivery"], types = { orderId = "S", delivery = "S", queue = "S", due = "N" }, indexes = [{ name = "queue", keys = ["queue", "due"], projection = "INCLUDE", attributes = ["key", "state", "event", "from", "at", "recordedAt", "attributes", "cause", "status", "attempts", "answer", "response", "error", "createdAt", "triedAt", "redeliveries", "version", "generation", "tried"] }], ttl = "expiresAt" }
+    deliveries         = { keys = ["orderId", "delivery"], types = { orderId = "S", delivery = "S", queue = "S", due = "N" }, indexes = [{ name = "queue", keys = ["queue", "due"], projection = "INCLUDE", attributes = ["key", "state", "event", "from", "at", "recordedAt", "attributes", "cause", "status", "attempts", "answer", "response", "error", "createdAt", "triedAt", "resends", "version", "generation", "tried"] }], ttl = "expiresAt" }
     endpoints          = { keys = ["endpointId"], types = { endpointId = "S" } }
     holds              = { keys = ["accountId", "holdId"], types = { accountId = "S", holdId = "S" } }
     inventory          = { keys = ["sku"], types = { sku = "S" } }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/server/ratchettest"
+	"ratchet/tests/program"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -40,24 +40,11 @@ func carrierIn(t *testing.T, o options) {
 	}
 }
 
-// freeAddress returns a free address on this machine.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-
-	return l.Addr().String()
-}
-
 // TestOrdersGoTheirWayWithABadCarrier: the carrier is down at first, repeats its reports, and all
 // parcels come back. The shop asks it before it believes a report, and gives the money back.
 func TestOrdersGoTheirWayWithABadCarrier(t *testing.T) {
 	secret := webhooks.NewSecret().Reveal()
-	address := freeAddress(t)
+	address := program.FreeAddress(t)
 
 	env := ratchettest.Start(t, ratchettest.Config{Server: server.Config{
 		Carrier:       "http://" + address,

@@ -98,7 +98,7 @@ func TestStartReturnsWhenTheServerListens(t *testing.T) {
 func TestStartNamesTheLogOfAServerThatDoesNotListen(t *testing.T) {
 	path(t, "java", "exit 1")
 
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 
 	home := fetched(t)

@@ -3,6 +3,7 @@ package executions_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,34 @@ func TestAStartIsRepeatedUnderALaterDefinition(t *testing.T) {
 
 	if _, exists, err := later.Current(t.Context(), "wait-new"); exists || err != nil {
 		t.Errorf("the refused order has an execution: %v, %v", exists, err)
+	}
+}
+
+// TestAnOrderOfAnUnknownVersionIsListed once a deployment would be over, and without its other problems, which nothing
+// mends before it is migrated.
+func TestAnOrderOfAnUnknownVersionIsListed(t *testing.T) {
+	e := newOrderExecutions(t)
+	e.place("o-failed")
+	e.ended("o-failed")
+
+	_, err := e.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName:                 aws.String(shop.OrdersTable),
+		Key:                       map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-failed"}},
+		UpdateExpression:          aws.String("SET definitionVersion = :version"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":version": &types.AttributeValueMemberN{Value: "99"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	got, _ := e.survey(time.Now(), executions.Filter{})
+	equal(t, "while another version is deployed", got, []string(nil))
+
+	got, all := e.survey(time.Now().Add(time.Hour), executions.Filter{})
+	equal(t, "listed", got, []string{"o-failed unknown version"})
+
+	if !strings.Contains(all[0].Cause, "version 99") || !strings.HasPrefix(all[0].Commands[0], "ratchet workflow migrate") {
+		t.Errorf("%+v", all[0])
 	}
 }
 

@@ -41,6 +41,10 @@ const (
 	// Unreadable: the order's item lacks an attribute that every decision needs, or has it in another form
 	// than Ratchet writes. Nothing moves the order until a person corrects the attribute.
 	Unreadable Kind = "unreadable"
+	// UnknownVersion: a version of the definition moved the order last that this program does not know, for ten
+	// minutes: the deployment of one has ended by then. No worker moves the order until it is migrated, so its other
+	// problems are not looked at.
+	UnknownVersion Kind = "unknown version"
 )
 
 // Label is the kind as a label of a metric and in stored rows.
@@ -236,6 +240,17 @@ func (e *Executions) surveyOrders(ctx context.Context, now time.Time, f Filter, 
 
 // problems says what is wrong with an order that is not settled.
 func (e *Executions) problems(ctx context.Context, now time.Time, order *transitions.Order) (all []Problem, err error) {
+	if unknown := e.cfg.Orders.CheckVersion(order); unknown != nil {
+		if now.Sub(order.UpdatedAt) < startWithin {
+			return nil, nil
+		}
+
+		return []Problem{{
+			OrderID: order.ID, State: order.State, Kind: UnknownVersion, Since: order.UpdatedAt, Cause: unknown.Error(),
+			Commands: []string{"ratchet workflow migrate --dry-run"},
+		}}, nil
+	}
+
 	p, ok, err := e.problem(ctx, now, order)
 	if err != nil {
 		return nil, err

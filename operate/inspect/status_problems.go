@@ -200,7 +200,7 @@ func endpointProblems(e notify.Endpoint, summary EndpointSummary) (problems []Sy
 		problems = append(problems, SystemProblem{
 			Area:   "notifications",
 			Text:   fmt.Sprintf("endpoint %s gets nothing: %s", e.ID, e.Reason),
-			Action: fmt.Sprintf("`ratchet endpoints delete %s`, and create it again; then redeliver what its orders did meanwhile", e.ID),
+			Action: fmt.Sprintf("`ratchet endpoints delete %s`, and create it again; then resend what its orders did meanwhile", e.ID),
 		})
 	}
 

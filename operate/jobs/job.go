@@ -134,11 +134,11 @@ func (f Filter) fields() (names []string) {
 	return names
 }
 
-// mostIDs is how many ids a job may name. mostSubjects is how many subjects it may have.
-const (
-	mostIDs      = 1000
-	mostSubjects = 1_000_000
-)
+// MostIDs is how many ids a job may name.
+const MostIDs = 1000
+
+// mostSubjects is how many subjects a job may have.
+const mostSubjects = 1_000_000
 
 // New is a job to create.
 type New struct {
@@ -175,8 +175,8 @@ func (n *New) check() error {
 		fault = fmt.Sprintf("kind %q: unknown", n.Kind)
 	case r.shared && n.Tenant != "":
 		fault = fmt.Sprintf("kind %s: only for the default tenant", n.Kind)
-	case len(n.IDs) > mostIDs:
-		fault = fmt.Sprintf("ids: at most %d", mostIDs)
+	case len(n.IDs) > MostIDs:
+		fault = fmt.Sprintf("ids: at most %d", MostIDs)
 	case r.whole && len(n.IDs) > 0:
 		fault = fmt.Sprintf("ids: not for the kind %s", n.Kind)
 	case r.migrates != (n.Migration != nil):

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -361,21 +362,23 @@ func (o *office) kill(id string, n int, runner mortalRunner) jobs.Job {
 
 // TestAJobThatIsKilledFiveTimesDoesEachThingOnce: the largest kind of jobs, over many executions.
 func TestAJobThatIsKilledFiveTimesDoesEachThingOnce(t *testing.T) {
-	n := *subjects
-	if testing.Short() {
-		n = 100
-	}
+	synctest.Test(t, func(t *testing.T) {
+		n := *subjects
+		if testing.Short() {
+			n = 100
+		}
 
-	o := newOffice(t)
-	ids := o.failed(n)
+		o := newOffice(t)
+		ids := o.failed(n)
 
-	o.kill(o.create(nil).ID, n, func(name string, db *mortal, steps *mortalSteps) *jobs.Runner {
-		return o.runner(name, db, steps, nil)
+		o.kill(o.create(nil).ID, n, func(name string, db *mortal, steps *mortalSteps) *jobs.Runner {
+			return o.runner(name, db, steps, nil)
+		})
+
+		if found := o.redrives(ids); found[1] != n {
+			t.Errorf("executions by the number of their redrives: %v, want each once", found)
+		}
 	})
-
-	if found := o.redrives(ids); found[1] != n {
-		t.Errorf("executions by the number of their redrives: %v, want each once", found)
-	}
 }
 
 // acts counts the rows of the audit log by the id of the act.
@@ -442,36 +445,38 @@ func (o *office) works(name string, w jobs.Work, change func(*jobs.RunnerConfig)
 
 // TestAFormerOwnerChangesNothing: its act ends after another one has taken the job over.
 func TestAFormerOwnerChangesNothing(t *testing.T) {
-	o := newOffice(t)
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	dead := &atomic.Bool{}
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		dead := &atomic.Bool{}
 
-	former := o.runner("former", &silent{o.db, dead}, o.sfn, func(c *jobs.RunnerConfig) {
-		c.Works = map[jobs.Kind]jobs.Work{jobs.RedriveExecutions: work{[]string{"a", "b"}, func(context.Context, string) (string, error) {
-			dead.Store(true) // its renewals do not arrive
-			close(begun)
-			<-goOn
+		former := o.runner("former", &silent{o.db, dead}, o.sfn, func(c *jobs.RunnerConfig) {
+			c.Works = map[jobs.Kind]jobs.Work{jobs.RedriveExecutions: work{[]string{"a", "b"}, func(context.Context, string) (string, error) {
+				dead.Store(true) // its renewals do not arrive
+				close(begun)
+				<-goOn
 
-			return "of the former owner", nil
-		}}}
+				return "of the former owner", nil
+			}}}
+		})
+		stopFormer := o.run(former)
+
+		j := o.create(nil)
+		<-begun
+
+		stop := o.run(o.works("next", work{[]string{"a", "b"}, func(context.Context, string) (string, error) { return "done", nil }}, nil))
+		j = o.until(j.ID, ended)
+		stop()
+
+		dead.Store(false)
+		close(goOn)
+		stopFormer()
+
+		after := o.until(j.ID, ended)
+		if after.State != jobs.Done || after.Counts["done"] != 2 || len(after.Counts) != 1 || after.Epoch != j.Epoch {
+			t.Errorf("the job: %+v", after)
+		}
 	})
-	stopFormer := o.run(former)
-
-	j := o.create(nil)
-	<-begun
-
-	stop := o.run(o.works("next", work{[]string{"a", "b"}, func(context.Context, string) (string, error) { return "done", nil }}, nil))
-	j = o.until(j.ID, ended)
-	stop()
-
-	dead.Store(false)
-	close(goOn)
-	stopFormer()
-
-	after := o.until(j.ID, ended)
-	if after.State != jobs.Done || after.Counts["done"] != 2 || len(after.Counts) != 1 || after.Epoch != j.Epoch {
-		t.Errorf("the job: %+v", after)
-	}
 }
 
 // silent is a client whose updates do not arrive while it is set so.
@@ -491,159 +496,153 @@ func (s *silent) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o
 
 // TestALongActKeepsItsLease: it takes three times as long as a lease, and no other process begins it.
 func TestALongActKeepsItsLease(t *testing.T) {
-	o := newOffice(t)
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
 
-	var acts atomic.Int64
-	w := work{[]string{"a"}, func(ctx context.Context, _ string) (string, error) {
-		acts.Add(1)
+		var acts atomic.Int64
+		w := work{[]string{"a"}, func(ctx context.Context, _ string) (string, error) {
+			acts.Add(1)
 
-		select {
-		case <-time.After(3 * time.Second):
-			return "done", nil
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			select {
+			case <-time.After(3 * time.Second):
+				return "done", nil
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		}}
+
+		one, other := o.run(o.works("one", w, nil)), o.run(o.works("other", w, nil))
+		j := o.until(o.create(nil).ID, ended)
+		one()
+		other()
+
+		if acts.Load() != 1 || j.State != jobs.Done {
+			t.Errorf("%d acts, %+v", acts.Load(), j)
 		}
-	}}
-
-	one, other := o.run(o.works("one", w, nil)), o.run(o.works("other", w, nil))
-	j := o.until(o.create(nil).ID, ended)
-	one()
-	other()
-
-	if acts.Load() != 1 || j.State != jobs.Done {
-		t.Errorf("%d acts, %+v", acts.Load(), j)
-	}
+	})
 }
 
 // TestAJobWhoseIDsHaveExpiredFails: it would end as done without an act.
 func TestAJobWhoseIDsHaveExpiredFails(t *testing.T) {
-	o := newOffice(t)
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
 
-	store, err := jobs.NewStore(jobs.Config{DynamoDB: o.db, Table: "jobs", Rows: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	j, err := store.Create(t.Context(), jobs.New{Kind: jobs.RedriveExecutions, IDs: []string{"a"}, By: "cli:ann", Reason: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for time.Since(j.CreatedAt) < 2*time.Second {
-		select {
-		case <-t.Context().Done():
-			return
-		case <-time.After(10 * time.Millisecond):
+		store, err := jobs.NewStore(jobs.Config{DynamoDB: o.db, Table: "jobs", Rows: time.Second})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
 
-	defer o.run(o.works("one", work{nil, func(context.Context, string) (string, error) { return "done", nil }}, func(c *jobs.RunnerConfig) { c.Store = store }))()
-	o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Failed && j.Problem == "rows_expired" })
+		j, err := store.Create(t.Context(), jobs.New{Kind: jobs.RedriveExecutions, IDs: []string{"a"}, By: "cli:ann", Reason: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		time.Sleep(2 * time.Second)
+
+		defer o.run(o.works("one", work{nil, func(context.Context, string) (string, error) { return "done", nil }}, func(c *jobs.RunnerConfig) { c.Store = store }))()
+		o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Failed && j.Problem == "rows_expired" })
+	})
 }
 
 // TestAJobWhoseRowsHaveExpiredFails: it would end as done with less than it has selected.
 func TestAJobWhoseRowsHaveExpiredFails(t *testing.T) {
-	o := newOffice(t)
-	acted := make(chan struct{}, 2)
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		acted := make(chan struct{}, 2)
 
-	store, err := jobs.NewStore(jobs.Config{DynamoDB: o.db, Table: "jobs", Rows: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	ids := make(chan string, 1) // the job's, once it is created
-	stop := o.run(o.works("one", work{[]string{"a", "b"}, func(ctx context.Context, id string) (string, error) {
-		acted <- struct{}{}
-
-		job := <-ids
-		ids <- job
-
-		// The rest of the rows expires before the job goes on.
-		if _, err := store.Pause(ctx, "", job); err != nil {
-			return "", err
+		store, err := jobs.NewStore(jobs.Config{DynamoDB: o.db, Table: "jobs", Rows: 2 * time.Second})
+		if err != nil {
+			t.Fatal(err)
 		}
 
-		return "done", nil
-	}}, func(c *jobs.RunnerConfig) { c.Store = store }))
-	defer stop()
+		ids := make(chan string, 1) // the job's, once it is created
+		stop := o.run(o.works("one", work{[]string{"a", "b"}, func(ctx context.Context, id string) (string, error) {
+			acted <- struct{}{}
 
-	n := jobs.New{Kind: jobs.RedriveExecutions, Rate: 1, By: "cli:ann", Reason: "test"}
+			job := <-ids
+			ids <- job
 
-	j, err := store.Create(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids <- j.ID
+			// The rest of the rows expires before the job goes on.
+			if _, err := store.Pause(ctx, "", job); err != nil {
+				return "", err
+			}
 
-	<-acted
-	// On a busy machine the rows have expired before the pause is seen: then the job has failed by itself.
-	j = o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Paused || ended(j) })
+			return "done", nil
+		}}, func(c *jobs.RunnerConfig) { c.Store = store }))
+		defer stop()
 
-	for time.Since(j.CreatedAt) < 3*time.Second {
-		select {
-		case <-t.Context().Done():
-			return
-		case <-time.After(10 * time.Millisecond):
+		n := jobs.New{Kind: jobs.RedriveExecutions, Rate: 1, By: "cli:ann", Reason: "test"}
+
+		j, err := store.Create(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		ids <- j.ID
 
-	if j.State == jobs.Paused {
+		<-acted
+		o.until(j.ID, func(j jobs.Job) bool { return j.State == jobs.Paused })
+		time.Sleep(3 * time.Second)
+
 		if _, err := store.Resume(t.Context(), "", j.ID); err != nil {
 			t.Fatal(err)
 		}
-	}
 
-	j = o.until(j.ID, ended)
-	if j.State != jobs.Failed || j.Problem != "rows_expired" || j.Results() >= j.Total {
-		t.Errorf("the job: %+v", j)
-	}
+		j = o.until(j.ID, ended)
+		if j.State != jobs.Failed || j.Problem != "rows_expired" || j.Results() >= j.Total {
+			t.Errorf("the job: %+v", j)
+		}
+	})
 }
 
 func TestADryRunCountsAndChangesNothing(t *testing.T) {
-	o := newOffice(t)
-	ids := o.failed(30)
-	stop := o.run(o.runner("one", o.db, o.sfn, nil))
-	defer stop()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		ids := o.failed(30)
+		stop := o.run(o.runner("one", o.db, o.sfn, nil))
+		defer stop()
 
-	j := o.until(o.create(func(n *jobs.New) { n.DryRun = true }).ID, ended)
-	if j.State != jobs.Done || j.Counts["selected"] != 30 || j.Total != 30 || len(j.Sample) != 10 || j.Sample[0].Code != "selected" {
-		t.Errorf("the dry run: %+v", j)
-	}
+		j := o.until(o.create(func(n *jobs.New) { n.DryRun = true }).ID, ended)
+		if j.State != jobs.Done || j.Counts["selected"] != 30 || j.Total != 30 || len(j.Sample) != 10 || j.Sample[0].Code != "selected" {
+			t.Errorf("the dry run: %+v", j)
+		}
 
-	// By ids, of which one is no order's and one is named twice.
-	j = o.until(o.create(func(n *jobs.New) { n.DryRun, n.IDs = true, []string{"o-00001", "o-00001", "o-none"} }).ID, ended)
-	if j.Counts["selected"] != 1 || j.Counts["gone"] != 1 {
-		t.Errorf("the dry run by ids: %+v", j)
-	}
+		// By ids, of which one is no order's and one is named twice.
+		j = o.until(o.create(func(n *jobs.New) { n.DryRun, n.IDs = true, []string{"o-00001", "o-00001", "o-none"} }).ID, ended)
+		if j.Counts["selected"] != 1 || j.Counts["gone"] != 1 {
+			t.Errorf("the dry run by ids: %+v", j)
+		}
 
-	if found := o.redrives(ids); found[0] != 30 {
-		t.Errorf("executions by the number of their redrives: %v", found)
-	}
+		if found := o.redrives(ids); found[0] != 30 {
+			t.Errorf("executions by the number of their redrives: %v", found)
+		}
 
-	if acts := o.acts(); len(acts) != 0 {
-		t.Errorf("acts %v", acts)
-	}
+		if acts := o.acts(); len(acts) != 0 {
+			t.Errorf("acts %v", acts)
+		}
+	})
 }
 
 // TestAStoppedDryRunIsNotDone: its counts are a part only.
 func TestAStoppedDryRunIsNotDone(t *testing.T) {
-	o := newOffice(t)
-	selecting := make(chan struct{})
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		selecting := make(chan struct{})
 
-	w := endless{selecting}
-	stop := o.run(o.works("one", w, nil))
-	defer stop()
+		w := endless{selecting}
+		stop := o.run(o.works("one", w, nil))
+		defer stop()
 
-	j := o.create(func(n *jobs.New) { n.DryRun = true })
-	<-selecting
+		j := o.create(func(n *jobs.New) { n.DryRun = true })
+		<-selecting
 
-	if _, err := o.store.Stop(t.Context(), "", j.ID); err != nil {
-		t.Fatal(err)
-	}
+		if _, err := o.store.Stop(t.Context(), "", j.ID); err != nil {
+			t.Fatal(err)
+		}
 
-	if j = o.until(j.ID, ended); j.State != jobs.Stopped || j.Selected {
-		t.Errorf("the dry run: %+v", j)
-	}
+		if j = o.until(j.ID, ended); j.State != jobs.Stopped || j.Selected {
+			t.Errorf("the dry run: %+v", j)
+		}
+	})
 }
 
 // endless is a kind whose selection does not end by itself.
@@ -662,96 +661,103 @@ func (endless) Look(context.Context, jobs.Job, string) (jobs.Subject, error) {
 func (endless) Act(context.Context, jobs.Job, jobs.Subject) (string, error) { return "", errKilled }
 
 func TestAJobIsPausedResumedAndStopped(t *testing.T) {
-	o := newOffice(t)
-	ids := o.failed(50)
-	j := o.create(func(n *jobs.New) { n.Rate = 20 })
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		ids := o.failed(50)
+		j := o.create(func(n *jobs.New) { n.Rate = 20 })
 
-	// Without an owner it is paused at once.
-	if j, err := o.store.Pause(t.Context(), "", j.ID); err != nil || j.State != jobs.Paused {
-		t.Fatalf("paused: %+v, %v", j, err)
-	}
-
-	stop := o.run(o.runner("one", o.db, o.sfn, nil))
-	defer stop()
-
-	for _, again := range []bool{false, true} {
-		if _, err := o.store.Resume(t.Context(), "", j.ID); err != nil {
-			t.Fatalf("resumed, again %t: %v", again, err)
+		// Without an owner it is paused at once.
+		if j, err := o.store.Pause(t.Context(), "", j.ID); err != nil || j.State != jobs.Paused {
+			t.Fatalf("paused: %+v, %v", j, err)
 		}
-	}
-	o.until(j.ID, func(j jobs.Job) bool { return j.Results() > 0 })
 
-	if _, err := o.store.Stop(t.Context(), "", j.ID); err != nil {
-		t.Fatal(err)
-	}
+		stop := o.run(o.runner("one", o.db, o.sfn, nil))
+		defer stop()
 
-	j = o.until(j.ID, ended)
-	if found := o.redrives(ids); j.State != jobs.Stopped || found[1] != j.Counts["done"] || found[1] == 50 || j.Owner != "" {
-		t.Errorf("stopped: %+v, redriven %v", j, found)
-	}
-
-	for what, change := range map[string]func(context.Context, string, string) (jobs.Job, error){"pause": o.store.Pause, "resume": o.store.Resume} {
-		if _, err := change(t.Context(), "", j.ID); !errors.Is(err, jobs.ErrState) {
-			t.Errorf("%s of a stopped job: %v", what, err)
+		for _, again := range []bool{false, true} {
+			if _, err := o.store.Resume(t.Context(), "", j.ID); err != nil {
+				t.Fatalf("resumed, again %t: %v", again, err)
+			}
 		}
-	}
+		o.until(j.ID, func(j jobs.Job) bool { return j.Results() > 0 })
 
-	if _, err := o.store.Stop(t.Context(), "", j.ID); err != nil {
-		t.Errorf("a second stop: %v", err)
-	}
+		if _, err := o.store.Stop(t.Context(), "", j.ID); err != nil {
+			t.Fatal(err)
+		}
 
-	if _, err := o.store.Get(t.Context(), "acme", j.ID); !errors.Is(err, jobs.ErrNotFound) {
-		t.Errorf("of another tenant: %v", err)
-	}
+		j = o.until(j.ID, ended)
+		if found := o.redrives(ids); j.State != jobs.Stopped || found[1] != j.Counts["done"] || found[1] == 50 || j.Owner != "" {
+			t.Errorf("stopped: %+v, redriven %v", j, found)
+		}
+
+		for what, change := range map[string]func(context.Context, string, string) (jobs.Job, error){"pause": o.store.Pause, "resume": o.store.Resume} {
+			if _, err := change(t.Context(), "", j.ID); !errors.Is(err, jobs.ErrState) {
+				t.Errorf("%s of a stopped job: %v", what, err)
+			}
+		}
+
+		if _, err := o.store.Stop(t.Context(), "", j.ID); err != nil {
+			t.Errorf("a second stop: %v", err)
+		}
+
+		if _, err := o.store.Get(t.Context(), "acme", j.ID); !errors.Is(err, jobs.ErrNotFound) {
+			t.Errorf("of another tenant: %v", err)
+		}
+	})
 }
 
 func TestOneJobOfAKindIsOpenForEachTenant(t *testing.T) {
-	o := newOffice(t)
-	first := o.create(nil)
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		first := o.create(nil)
 
-	var open *jobs.OpenError
+		var open *jobs.OpenError
 
-	n := jobs.New{Kind: jobs.RedriveExecutions, By: "cli:ann", Reason: "test"}
-	if _, err := o.store.Create(t.Context(), n); !errors.As(err, &open) || open.ID != first.ID {
-		t.Errorf("a second one: %v, want job %s", err, first.ID)
-	}
+		n := jobs.New{Kind: jobs.RedriveExecutions, By: "cli:ann", Reason: "test"}
+		if _, err := o.store.Create(t.Context(), n); !errors.As(err, &open) || open.ID != first.ID {
+			t.Errorf("a second one: %v, want job %s", err, first.ID)
+		}
 
-	n.Tenant = "acme"
-	if _, err := o.store.Create(t.Context(), n); err != nil {
-		t.Errorf("of another tenant: %v", err)
-	}
+		n.Tenant = "acme"
+		if _, err := o.store.Create(t.Context(), n); err != nil {
+			t.Errorf("of another tenant: %v", err)
+		}
 
-	if _, err := o.store.Stop(t.Context(), "", first.ID); err != nil {
-		t.Fatal(err)
-	}
-	second := o.create(nil)
+		if _, err := o.store.Stop(t.Context(), "", first.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond) // ids of one millisecond are in no order
+		second := o.create(nil)
 
-	page, next, err := o.store.List(t.Context(), "", "", 1)
-	if err != nil || len(page) != 1 || page[0].ID != second.ID || next == "" {
-		t.Fatalf("the first page: %+v, next %q, %v", page, next, err)
-	}
+		page, next, err := o.store.List(t.Context(), "", "", 1)
+		if err != nil || len(page) != 1 || page[0].ID != second.ID || next == "" {
+			t.Fatalf("the first page: %+v, next %q, %v", page, next, err)
+		}
 
-	if page, _, err = o.store.List(t.Context(), "", next, 10); err != nil || len(page) != 1 || page[0].ID != first.ID {
-		t.Errorf("the rest: %+v, %v", page, err)
-	}
+		if page, _, err = o.store.List(t.Context(), "", next, 10); err != nil || len(page) != 1 || page[0].ID != first.ID {
+			t.Errorf("the rest: %+v, %v", page, err)
+		}
+	})
 }
 
 // TestActsThatAllFailPauseTheJob: something that all of them need is broken.
 func TestActsThatAllFailPauseTheJob(t *testing.T) {
-	o := newOffice(t)
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
 
-	var ids []string
-	for i := range 30 {
-		ids = append(ids, fmt.Sprintf("%02d", i))
-	}
+		var ids []string
+		for i := range 30 {
+			ids = append(ids, fmt.Sprintf("%02d", i))
+		}
 
-	stop := o.run(o.works("one", work{ids, func(context.Context, string) (string, error) { return "", errKilled }}, nil))
-	defer stop()
+		stop := o.run(o.works("one", work{ids, func(context.Context, string) (string, error) { return "", errKilled }}, nil))
+		defer stop()
 
-	j := o.until(o.create(nil).ID, func(j jobs.Job) bool { return j.State == jobs.Paused })
-	if j.Problem != "acts_fail" || j.Counts["failed"] != 5 {
-		t.Errorf("the job: %+v", j)
-	}
+		j := o.until(o.create(nil).ID, func(j jobs.Job) bool { return j.State == jobs.Paused })
+		if j.Problem != "acts_fail" || j.Counts["failed"] != 5 {
+			t.Errorf("the job: %+v", j)
+		}
+	})
 }
 
 func TestJobsThatBreakARuleAreRefused(t *testing.T) {
@@ -798,80 +804,84 @@ func (w *watched) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 func TestAWrongClockTakesNoJobFromItsOwner(t *testing.T) {
 	for about, wrong := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(about, func(t *testing.T) {
-			o := newOffice(t)
-			o.failed(1)
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t)
+				o.failed(1)
 
-			dated := func() *dynamodb.Client {
-				return dynamodb.New(o.db.Options(), func(opts *dynamodb.Options) {
-					opts.APIOptions, opts.HTTPClient = nil, embeddedtest.Dated{Doer: opts.HTTPClient, Now: time.Now}
-				})
-			}
-			began, end := make(chan struct{}), make(chan struct{})
+				dated := func() *dynamodb.Client {
+					return dynamodb.New(o.db.Options(), func(opts *dynamodb.Options) {
+						opts.APIOptions, opts.HTTPClient = nil, embeddedtest.Dated{Doer: opts.HTTPClient, Now: time.Now}
+					})
+				}
+				began, end := make(chan struct{}), make(chan struct{})
 
-			var once sync.Once
-			runner := func(name string, db client, ahead time.Duration) *jobs.Runner {
-				return o.runner(name, db, o.sfn, func(c *jobs.RunnerConfig) {
-					c.Lease = time.Minute
+				var once sync.Once
+				runner := func(name string, db client, ahead time.Duration) *jobs.Runner {
+					return o.runner(name, db, o.sfn, func(c *jobs.RunnerConfig) {
+						c.Lease = time.Minute
 
-					var err error
-					if c.Store, err = jobs.NewStore(jobs.Config{DynamoDB: db, Table: "jobs", Now: func() time.Time { return time.Now().Add(ahead) }}); err != nil {
-						t.Fatal(err)
-					}
-					c.Works = map[jobs.Kind]jobs.Work{jobs.RedriveExecutions: acting{c.Works[jobs.RedriveExecutions], func(context.Context, string) {
-						once.Do(func() { close(began) })
-						<-end
-					}}}
-				})
-			}
-			// The owner is the one whose clock is behind, if one is.
-			stopOwner := o.run(runner("owner", dated(), min(0, wrong)))
-			id := o.create(nil).ID
-			<-began
+						var err error
+						if c.Store, err = jobs.NewStore(jobs.Config{DynamoDB: db, Table: "jobs", Now: func() time.Time { return time.Now().Add(ahead) }}); err != nil {
+							t.Fatal(err)
+						}
+						c.Works = map[jobs.Kind]jobs.Work{jobs.RedriveExecutions: acting{c.Works[jobs.RedriveExecutions], func(context.Context, string) {
+							once.Do(func() { close(began) })
+							<-end
+						}}}
+					})
+				}
+				// The owner is the one whose clock is behind, if one is.
+				stopOwner := o.run(runner("owner", dated(), min(0, wrong)))
+				id := o.create(nil).ID
+				<-began
 
-			other := &watched{Client: dated()}
-			stopOther := o.run(runner("other", other, max(0, wrong)))
+				other := &watched{Client: dated()}
+				stopOther := o.run(runner("other", other, max(0, wrong)))
 
-			for other.looks.Load() < 10 {
-				time.Sleep(time.Millisecond)
-			}
+				for other.looks.Load() < 10 {
+					time.Sleep(time.Millisecond)
+				}
 
-			if j := o.until(id, func(jobs.Job) bool { return true }); j.Owner != "owner" || j.Epoch != 1 {
-				t.Errorf("%+v", j)
-			}
-			close(end)
-			o.until(id, ended)
-			stopOwner()
-			stopOther()
+				if j := o.until(id, func(jobs.Job) bool { return true }); j.Owner != "owner" || j.Epoch != 1 {
+					t.Errorf("%+v", j)
+				}
+				close(end)
+				o.until(id, ended)
+				stopOwner()
+				stopOther()
+			})
 		})
 	}
 }
 
 // TestAStopIsForGood: while the act that runs comes to its end, a pause does not take the place of a stop.
 func TestAStopIsForGood(t *testing.T) {
-	o := newOffice(t)
-	o.failed(2)
-	began, end := make(chan struct{}, 2), make(chan struct{})
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		o.failed(2)
+		began, end := make(chan struct{}, 2), make(chan struct{})
 
-	stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) {
-		c.Works = map[jobs.Kind]jobs.Work{jobs.RedriveExecutions: acting{c.Works[jobs.RedriveExecutions], func(context.Context, string) {
-			began <- struct{}{}
-			<-end
-		}}}
-	}))
-	defer stop()
+		stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) {
+			c.Works = map[jobs.Kind]jobs.Work{jobs.RedriveExecutions: acting{c.Works[jobs.RedriveExecutions], func(context.Context, string) {
+				began <- struct{}{}
+				<-end
+			}}}
+		}))
+		defer stop()
 
-	id := o.create(nil).ID
-	<-began
+		id := o.create(nil).ID
+		<-began
 
-	if j, err := o.store.Stop(t.Context(), "", id); err != nil || j.Wanted != jobs.Stopped {
-		t.Errorf("%+v, %v", j, err)
-	}
-
-	for what, ask := range map[string]func(context.Context, string, string) (jobs.Job, error){"pause": o.store.Pause, "resume": o.store.Resume} {
-		if j, err := ask(t.Context(), "", id); !errors.Is(err, jobs.ErrState) {
-			t.Errorf("%s: %+v, %v", what, j, err)
+		if j, err := o.store.Stop(t.Context(), "", id); err != nil || j.Wanted != jobs.Stopped {
+			t.Errorf("%+v, %v", j, err)
 		}
-	}
-	close(end)
-	o.until(id, ended)
+
+		for what, ask := range map[string]func(context.Context, string, string) (jobs.Job, error){"pause": o.store.Pause, "resume": o.store.Resume} {
+			if j, err := ask(t.Context(), "", id); !errors.Is(err, jobs.ErrState) {
+				t.Errorf("%s: %+v, %v", what, j, err)
+			}
+		}
+		close(end)
+		o.until(id, ended)
+	})
 }

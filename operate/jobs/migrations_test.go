@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"ratchet/operate/jobs"
 	"ratchet/tests/shop"
@@ -27,58 +28,62 @@ func (o *office) nextVersion() (*transitions.Orders, *jobs.Migration) {
 // TestAWorkerWithAnotherTargetRefusesAMigration: it would bring the orders to its own version. The text names both, and
 // the next worker does the job with what is stored.
 func TestAWorkerWithAnotherTargetRefusesAMigration(t *testing.T) {
-	o := newOffice(t)
-	o.place()
-	next, migration := o.nextVersion()
-	migrations := func(orders *transitions.Orders) func(*jobs.RunnerConfig) {
-		return func(c *jobs.RunnerConfig) {
-			c.Works = map[jobs.Kind]jobs.Work{jobs.MigrateOrders: &jobs.Migrations{Orders: orders}}
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		o.place()
+		next, migration := o.nextVersion()
+		migrations := func(orders *transitions.Orders) func(*jobs.RunnerConfig) {
+			return func(c *jobs.RunnerConfig) {
+				c.Works = map[jobs.Kind]jobs.Work{jobs.MigrateOrders: &jobs.Migrations{Orders: orders}}
+			}
 		}
-	}
 
-	j := o.create(func(n *jobs.New) { n.Kind, n.Migration = jobs.MigrateOrders, migration })
+		j := o.create(func(n *jobs.New) { n.Kind, n.Migration = jobs.MigrateOrders, migration })
 
-	_, err := o.runner("former", o.db, o.sfn, migrations(o.orders)).RunOne(t.Context(), "", j.ID)
-	wanted := fmt.Sprintf("to version 9 of %s, and this process runs version %d", migration.Workflow, o.orders.Definition().Version())
-	if !errors.Is(err, jobs.ErrElsewhere) || !strings.Contains(err.Error(), wanted) {
-		t.Fatalf("the former worker: %v, want %q", err, wanted)
-	}
+		_, err := o.runner("former", o.db, o.sfn, migrations(o.orders)).RunOne(t.Context(), "", j.ID)
+		wanted := fmt.Sprintf("to version 9 of %s, and this process runs version %d", migration.Workflow, o.orders.Definition().Version())
+		if !errors.Is(err, jobs.ErrElsewhere) || !strings.Contains(err.Error(), wanted) {
+			t.Fatalf("the former worker: %v, want %q", err, wanted)
+		}
 
-	if j, err = o.store.Get(t.Context(), "", j.ID); err != nil || j.State != jobs.Waiting || j.Epoch != 0 {
-		t.Fatalf("the job that was refused: %+v, %v", j, err)
-	}
+		if j, err = o.store.Get(t.Context(), "", j.ID); err != nil || j.State != jobs.Waiting || j.Epoch != 0 {
+			t.Fatalf("the job that was refused: %+v, %v", j, err)
+		}
 
-	// The former worker runs on beside the next one.
-	defer o.run(o.runner("former", o.db, o.sfn, migrations(o.orders)))()
-	defer o.run(o.runner("next", o.db, o.sfn, migrations(next)))()
+		// The former worker runs on beside the next one.
+		defer o.run(o.runner("former", o.db, o.sfn, migrations(o.orders)))()
+		defer o.run(o.runner("next", o.db, o.sfn, migrations(next)))()
 
-	if j = o.until(j.ID, ended); j.State != jobs.Done || j.Counts["done"] != many {
-		t.Errorf("the job: %+v", j)
-	}
+		if j = o.until(j.ID, ended); j.State != jobs.Done || j.Counts["done"] != many {
+			t.Errorf("the job: %+v", j)
+		}
 
-	order, _, err := next.Get(t.Context(), "o-00")
-	if err != nil || order.DefinitionVersion != 9 || order.Cause.Actor != "cli:ann" {
-		t.Errorf("an order: %+v, %v", order, err)
-	}
+		order, _, err := next.Get(t.Context(), "o-00")
+		if err != nil || order.DefinitionVersion != 9 || order.Cause.Actor != "cli:ann" {
+			t.Errorf("an order: %+v, %v", order, err)
+		}
+	})
 }
 
 // TestAnOrderWithoutAMappingHasItsCode: it stays as it is.
 func TestAnOrderWithoutAMappingHasItsCode(t *testing.T) {
-	o := newOffice(t)
-	o.place()
-	next, migration := o.nextVersion()
-	migration.Mapping = ""
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		o.place()
+		next, migration := o.nextVersion()
+		migration.Mapping = ""
 
-	defer o.run(o.runner("next", o.db, o.sfn, func(c *jobs.RunnerConfig) {
-		c.Works = map[jobs.Kind]jobs.Work{jobs.MigrateOrders: &jobs.Migrations{Orders: next}}
-	}))()
+		defer o.run(o.runner("next", o.db, o.sfn, func(c *jobs.RunnerConfig) {
+			c.Works = map[jobs.Kind]jobs.Work{jobs.MigrateOrders: &jobs.Migrations{Orders: next}}
+		}))()
 
-	for _, dry := range []bool{true, false} {
-		j := o.until(o.create(func(n *jobs.New) { n.Kind, n.Migration, n.DryRun = jobs.MigrateOrders, migration, dry }).ID, ended)
-		if j.State != jobs.Done || j.Counts["unmapped"] != many || j.Total != many {
-			t.Errorf("dry run %t: %+v", dry, j)
+		for _, dry := range []bool{true, false} {
+			j := o.until(o.create(func(n *jobs.New) { n.Kind, n.Migration, n.DryRun = jobs.MigrateOrders, migration, dry }).ID, ended)
+			if j.State != jobs.Done || j.Counts["unmapped"] != many || j.Total != many {
+				t.Errorf("dry run %t: %+v", dry, j)
+			}
 		}
-	}
+	})
 }
 
 // TestAMigrationThatCannotBeReadIsRefused: a worker could only pause it.

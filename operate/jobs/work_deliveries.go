@@ -51,7 +51,7 @@ func (w Deliveries) subject(d notify.Delivery) Subject {
 	s := Subject{
 		ID:    d.ID(),
 		Place: fmt.Sprintf("%s/%s/%016d/%s", d.OrderID, d.Incarnation, d.TransitionID, d.ID()),
-		Mark:  strconv.Itoa(d.Redeliveries),
+		Mark:  strconv.Itoa(d.Resends),
 	}
 	if d.Status == notify.Pending {
 		s.Code = codePending
@@ -77,7 +77,7 @@ func (w Deliveries) Look(ctx context.Context, j Job, id string) (Subject, error)
 func (w Deliveries) Act(ctx context.Context, _ Job, s Subject) (code string, err error) {
 	seen, _ := strconv.Atoi(s.Mark)
 
-	_, err = w.Deliveries.RedeliverFrom(ctx, s.ID, seen)
+	_, err = w.Deliveries.ResendFrom(ctx, s.ID, seen)
 
 	switch {
 	case err == nil:

@@ -38,13 +38,16 @@ func (w Lists) Act(ctx context.Context, _ Job, s Subject) (code string, err erro
 		return codeGone, nil
 	}
 
-	_, err = w.Lists.RebuildPart(ctx, part)
+	found, err := w.Lists.RebuildPart(ctx, part)
 
 	switch {
 	case errors.Is(err, lists.ErrIncomplete):
 		return codeIncomplete, nil
 	case err != nil:
 		return "", err
+	// The other orders of the part are in the lists.
+	case found.Unreadable > 0:
+		return codeUnreadable, nil
 	}
 
 	return codeDone, nil

@@ -20,8 +20,12 @@ type Stream struct {
 	Rebuild func(j Job, order transitions.OrderID) (replay.Rebuild, error)
 }
 
-// codeNothing: the order has no change that is to be delivered.
-const codeNothing = "nothing_to_deliver"
+const (
+	// codeNothing: the order has no change that is to be delivered.
+	codeNothing = "nothing_to_deliver"
+	// codeLost: what the order and its journal have was delivered, and older changes are lost.
+	codeLost = "changes_lost"
+)
 
 // Select implements [Work]. It scans the table of the orders.
 func (w Stream) Select(ctx context.Context, j Job, found func(Subject) error) error {
@@ -84,6 +88,9 @@ func (w Stream) Act(ctx context.Context, j Job, s Subject) (code string, err err
 		return codeGone, nil
 	case count.Failed > 0:
 		return codeUnreadable, nil
+	// A replay only repeats what is there.
+	case count.Lost > 0 && j.Kind == RefillStream:
+		return codeLost, nil
 	case count.Queued+count.Refused == 0:
 		return codeNothing, nil
 	}

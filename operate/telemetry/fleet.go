@@ -8,7 +8,7 @@ import (
 
 var fleetMetrics = []Metric{
 	{"ratchet_processes", Gauge, []string{"state"}, "Processes of Ratchet by their rows, as this one sees them; state is ready, not_ready, missing (it gives no sign of life and has not ended) or failed"},
-	{"ratchet_stuck_orders", Gauge, []string{"kind"}, "Orders that need a person, by the newest count of a worker; kind is failed, ended, missing, overdue or lost_parcel"},
+	{"ratchet_stuck_orders", Gauge, []string{"kind"}, "Orders that need a person, by the newest count of a worker; kind is failed, ended, missing, overdue, lost_parcel, unreadable or unknown_version"},
 	{"ratchet_stuck_orders_age_seconds", Gauge, nil, "Time since that count began"},
 }
 

@@ -49,7 +49,7 @@ func (t *Tracing) startDelivery(ctx context.Context, d notify.Delivery) (context
 		text(attrState, string(d.State)))}
 
 	// A resent delivery counts its attempts from the beginning, but its first span exists already.
-	if d.Attempts > 1 || d.Redeliveries > 0 {
+	if d.Attempts > 1 || d.Resends > 0 {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, transition)
 		return t.tracer.Start(ctx, deliverySpan.Name, append(options, trace.WithLinks(linkTo(linkFirst, first)...))...)
 	}

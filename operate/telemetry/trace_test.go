@@ -133,7 +133,7 @@ func TestAnotherProcessLinksItsRetry(t *testing.T) {
 	deliver(one, change, 1)
 	deliver(other, change, 2)
 
-	change.Redeliveries = 1
+	change.Resends = 1
 	deliver(other, change, 1)
 
 	for _, tracing := range []*telemetry.Tracing{one, other} {

@@ -252,26 +252,28 @@ func TestAMessageWhoseClaimIsOutOfReachIsNoFailure(t *testing.T) {
 
 // Another delivery would do the work again.
 func TestAMessageWhoseClaimDoesNotEndHasTheHandlersAnswer(t *testing.T) {
-	cfg := embeddedtest.Backend(t)
-	cfg.Retryer = embeddedtest.RetryAtOnce
-	embeddedtest.Create(t, dynamodb.NewFromConfig(cfg), once.TableInput("once"))
-	transport := embeddedtest.Intercept(&cfg)
+	synctest.Test(t, func(t *testing.T) {
+		cfg := embeddedtest.Backend(t)
+		cfg.Retryer = embeddedtest.RetryAtOnce
+		embeddedtest.Create(t, dynamodb.NewFromConfig(cfg), once.TableInput("once"))
+		transport := embeddedtest.Intercept(&cfg)
 
-	h := newHandle(t, events.Config{Claims: newClaims(t, func(c *once.Config) {
-		c.DynamoDB, c.Lease = dynamodb.NewFromConfig(cfg), 50*time.Millisecond
-	})})
+		h := newHandle(t, events.Config{Claims: newClaims(t, func(c *once.Config) {
+			c.DynamoDB, c.Lease = dynamodb.NewFromConfig(cfg), 50*time.Millisecond
+		})})
 
-	for _, answer := range []queues.Outcome{queues.Done(), queues.Reject(errBusy), queues.Retry(7*time.Second, errBusy)} {
-		h.do = func(context.Context, queues.Message) queues.Outcome {
-			transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem"))
-			return answer
+		for _, answer := range []queues.Outcome{queues.Done(), queues.Reject(errBusy), queues.Retry(7*time.Second, errBusy)} {
+			h.do = func(context.Context, queues.Message) queues.Outcome {
+				transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem"))
+				return answer
+			}
+
+			if out := h.Handler(t.Context(), message(answer.Kind.String())); out != answer {
+				t.Errorf("got %+v, want %+v", out, answer)
+			}
+			transport.Clear()
 		}
-
-		if out := h.Handler(t.Context(), message(answer.Kind.String())); out != answer {
-			t.Errorf("got %+v, want %+v", out, answer)
-		}
-		transport.Clear()
-	}
+	})
 }
 
 // TestAFailureWithoutAMessageIsNotCounted: all such messages would share one count.

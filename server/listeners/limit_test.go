@@ -17,7 +17,7 @@ func open(t *testing.T, from string, to net.Addr) (net.Conn, bool) {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 1)

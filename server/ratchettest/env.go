@@ -26,7 +26,7 @@ type Config struct {
 	NoWorker bool
 	// Log gets the server's log. Default: it is discarded.
 	Log *slog.Logger
-	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is virtual time,
+	// Patience is how long a Want method waits. Default: 2 minutes. In a synctest bubble it is virtual time,
 	// and should be longer than the delays of the test.
 	Patience time.Duration
 	// Repeats allows that a notification is sent again under its key, with the same content. Without it,
@@ -64,7 +64,7 @@ func Start(t testing.TB, cfg Config) *Env {
 
 	env := &Env{t: t, core: &core{patience: cfg.Patience, repeats: cfg.Repeats}}
 	if env.core.patience <= 0 {
-		env.core.patience = 20 * time.Second
+		env.core.patience = 2 * time.Minute
 	}
 
 	if cfg.Log == nil {

@@ -7,7 +7,7 @@ import (
 
 // looks is how often a wait looks during Config.Patience without an event. Most looks come sooner, after
 // an event. But some changes, such as the end of an execution, send no event.
-const looks = 200
+const looks = 1200
 
 // Wait waits until check returns done. After [Config.Patience] it fails the test with what, which names
 // the awaited content, and the newest status of check, which says what was there instead. An error of

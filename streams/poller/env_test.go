@@ -288,7 +288,7 @@ func (w *testEnv) ended(r *runningPoller) {
 func (w *testEnv) until(what string, ok func() bool) {
 	w.Helper()
 
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			w.Fatalf("timed out waiting until %s", what)

@@ -4,13 +4,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/streams"
+	"ratchet/streams/store"
 )
 
 // lateWrites holds up the first call of a worker that the condition accepts, and cuts the worker off
@@ -203,4 +207,44 @@ func TestALateRemovalFromTheQueueIsRefused(t *testing.T) {
 		w.stopped(b)
 		_ = a.stop()
 	})
+}
+
+// TestARowSaysThatAnEarlierWriteMayArrive: all tries to store it had no answer, and each may arrive after the row was
+// handled. So the row that is stored later says so, whichever call has stored it.
+func TestARowSaysThatAnEarlierWriteMayArrive(t *testing.T) {
+	for about, row := range map[string]struct {
+		lost int
+		want bool
+	}{
+		"no write was lost":                  {},
+		"each try of the first call is lost": {lost: 3, want: true},
+	} {
+		t.Run(about, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				transport, use := w.intercept()
+				lost := transport.Inject(embeddedtest.LoseRequest("PutItem").If(ofTheQueue("PutItem")).Next(row.lost))
+
+				if row.lost == 0 {
+					lost.Remove()
+				}
+				p := w.start(w.config(alwaysFails, patient, use))
+				w.write("o-0", 1)
+
+				var stored []dynamo.Item
+				w.until("it has parked", func() bool {
+					stored = slices.DeleteFunc(w.deadRows(), func(row dynamo.Item) bool {
+						return !strings.HasPrefix(dynamo.Text(row, store.ID), retryRowPrefix)
+					})
+
+					return len(stored) > 0
+				})
+
+				if got := dynamo.Flag(stored[0], "unsure"); got != row.want {
+					t.Errorf("unsure: %t, want %t", got, row.want)
+				}
+				w.stopped(p)
+			})
+		})
+	}
 }

@@ -77,6 +77,81 @@ func TestAWorkerExpiresByTheBeginOfALook(t *testing.T) {
 	})
 }
 
+// TestAChangeCountsFromTheEndOfALook: the row of a worker, and the lease of one whose row was deleted, may have changed while
+// they were read, so the worker is alive for a whole lease from then on.
+func TestAChangeCountsFromTheEndOfALook(t *testing.T) {
+	for about, beats := range map[string]bool{"of a worker": true, "of a lease": false} {
+		t.Run(about, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 1)
+				transport, use := w.intercept()
+
+				p, err := New(w.config(newRecorder().handle, use, func(c *Config) { c.LeaseDuration = 10 * time.Second }))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := p.newCoordinator(w.arn, streams.TrimHorizon)
+
+				if err := c.discovery.Bootstrap(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+
+				if _, taken, err := c.table.Take(t.Context(), w.leases()[0], "other"); err != nil || !taken {
+					t.Fatalf("taken %t: %v", taken, err)
+				}
+
+				if beats {
+					if _, _, err := store.Apply(t.Context(), w.db, c.table.Beat("other", "", false)); err != nil {
+						t.Fatal(err)
+					}
+				}
+
+				ctx, cancel := context.WithCancel(t.Context())
+				var g errgroup.Group
+
+				// heldAfter looks several times from a moment on.
+				began := time.Now()
+				heldAfter := func(moment time.Duration) (held bool) {
+					time.Sleep(time.Until(began.Add(moment)))
+
+					for range 4 {
+						now := time.Now()
+						c.alive.Count(now, now)
+
+						if _, err := c.look(ctx, &g, true); err != nil {
+							t.Fatal(err)
+						}
+						time.Sleep(c.scanInterval)
+					}
+					c.mu.Lock()
+					defer c.mu.Unlock()
+
+					return len(c.held) > 0
+				}
+
+				// The rows of the workers are read first, and then the leases. The read takes 4 s.
+				reads := 0
+				slow := transport.Inject(embeddedtest.Delay(4*time.Second, "Query").If(func(*embeddedtest.Call) bool {
+					reads++
+					return beats && reads == 1 || !beats && reads == 2
+				}))
+				heldAfter(0)
+				slow.Remove()
+
+				if heldAfter(10 * time.Second) {
+					t.Error("the lease was taken within 10 s after the end of the first look")
+				}
+
+				if !heldAfter(20 * time.Second) {
+					t.Error("the lease was not taken")
+				}
+				cancel()
+				_ = g.Wait()
+			})
+		})
+	}
+}
+
 // TestTheAbsenceOfAParentTakesTime: listings that follow each other quickly may all lack it.
 func TestTheAbsenceOfAParentTakesTime(t *testing.T) {
 	virtually(t, func(t *testing.T) {

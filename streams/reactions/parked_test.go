@@ -84,7 +84,7 @@ func (s *orderSystem) untilParked(t *testing.T) {
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within 20 s", what)
 		}

@@ -2,6 +2,7 @@ package redelivery
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -166,4 +167,76 @@ func TestARowThatIsAddedDuringTheLastLookIsDelivered(t *testing.T) {
 	if q.knows(hash) || len(q.byDue) != 0 {
 		t.Errorf("after the last look: known %t, %d items due", q.knows(hash), len(q.byDue))
 	}
+}
+
+// TestRowsOfBeforeTheLeaseAreOfItsFormerHolder: it may still write to them, so they get this holder's epoch first. That
+// ends with the first look that has found all rows, and begins with no later one.
+func TestRowsOfBeforeTheLeaseAreOfItsFormerHolder(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		queues, _ := testQueues(t)
+		ctx := t.Context()
+
+		if _, err := queues.leases.Insert(ctx, leases.Lease{Shard: "h", Epoch: 1}); err != nil {
+			t.Fatal(err)
+		}
+
+		all, _, err := queues.leases.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		lease, _, err := queues.leases.Take(ctx, all[0], "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := newRetryQueue(ctx, queues, lease, time.Now())
+
+		// fill leaves room for some items.
+		fill := func(room int) {
+			for i := 0; len(q.items) < maxQueuedItems-room; i++ {
+				q.items[store.HashOf("full"+strconv.Itoa(i))] = nil
+			}
+		}
+		empty := func() { maps.DeleteFunc(q.items, func(_ store.ItemHash, item *queuedItem) bool { return item == nil }) }
+
+		park := func(id string) store.ItemHash {
+			r := streams.Record{StreamARN: "arn", ShardID: "s", SequenceNumber: "1", Handler: "h", Epoch: 1, Keys: dynamo.Item{"id": dynamo.S(id)}}
+			hash := store.HashOf(store.ItemKey(r))
+
+			if _, err := queues.table.Park(ctx, hash, r, retryqueue.Row{Attempts: 1, NextTry: time.Now().Add(time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+
+			return hash
+		}
+		before := []store.ItemHash{park("a"), park("b")}
+
+		fill(1)
+		q.refresh(ctx)
+		empty()
+
+		if len(q.items) != 1 {
+			t.Fatalf("%d items, want one, because there was no room for the other", len(q.items))
+		}
+		q.refresh(ctx)
+
+		for _, hash := range before {
+			if item := q.items[hash]; item == nil || !item.inherited {
+				t.Errorf("an item of before the lease: %+v", item)
+			}
+		}
+
+		// The second one finds no room at first.
+		for room := range 2 {
+			hash := park("later" + strconv.Itoa(room))
+			fill(room)
+			q.refresh(ctx)
+			empty()
+			q.refresh(ctx)
+
+			if item := q.items[hash]; item == nil || item.inherited {
+				t.Errorf("an item of after the first look, room for %d: %+v", room, item)
+			}
+		}
+	})
 }

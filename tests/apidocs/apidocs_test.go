@@ -32,7 +32,7 @@ func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
 		Data:           filepath.Join(t.TempDir(), "data"),
 		CarrierDelay:   time.Millisecond,
 		CallbackSecret: webhooks.NewSecret().Reveal(),
-		API:            server.APIConfig{WatchFor: 100 * time.Millisecond},
+		API:            server.APIConfig{WatchFor: 2 * time.Second},
 	}
 	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{})
 	if err != nil {

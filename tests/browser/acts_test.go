@@ -56,6 +56,7 @@ var formActs = []formAct{
 	{"streams-replay", "ids=o-1", nil},
 	{"streams-refill", "", nil},
 	{"lists-rebuild", "", nil},
+	{"orders-migrate", "", [][2]string{{"mapping", "migrations: []"}}},
 	{"pause-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},
 	{"resume-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},
 	{"stop-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},

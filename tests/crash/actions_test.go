@@ -61,7 +61,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		ids[i] = made.ID
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 
 	var decided, sold atomic.Int32

@@ -58,7 +58,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	if err := plan.Fill(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 
 	driven := make(chan error, 1)

@@ -107,7 +107,7 @@ func TestKillNineInTheMiddleOfAnImport(t *testing.T) {
 	}
 
 	// Each order is written, read again by two repeats, journaled, listed and verified, perhaps on a busy machine.
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Duration(*flagImports)*40*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute+time.Duration(*flagImports)*40*time.Millisecond)
 	defer cancel()
 
 	if err := b.Stock.Set(ctx, "mug", 10); err != nil {

@@ -104,7 +104,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 	bin, dir, listen := program.Self(t, "ratchet"), t.TempDir(), program.FreeAddress(t)
 	running := start(t, bin, dir, listen)
 	b := openAccounts(t, listen)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 
 	if _, err := b.Ledger.Post(ctx, ledger.Move("fund", "clearing", "a", 100_000, "EUR")); err != nil {

@@ -39,7 +39,7 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 
 	if err := b.Init(ctx); err != nil { // creates the queue

@@ -181,7 +181,7 @@ func TestKillNineAmongWorkers(t *testing.T) {
 		workers[i] = startWorker(t, bin, dir, fmt.Sprintf("worker-%d", i), newLink(t, front.URL))
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(3+*flagWorkerKills/4)*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(10+*flagWorkerKills/4)*time.Minute)
 	defer cancel()
 
 	driven := make(chan error, 1)

@@ -229,7 +229,7 @@ func (r *recordedBackend) serveAPI() string {
 		c.ActionKeys = r.vars["ACTION_KEYS"]
 		c.CallbackSecret = webhooks.NewSecret().Reveal()
 		c.CarrierSecret = webhooks.NewSecret().Reveal()
-		c.API.WatchFor = 50 * time.Millisecond
+		c.API.WatchFor = time.Second
 		c.API.Rate = -1
 		c.API.Audit = "file:" + filepath.Join(t.TempDir(), "audit")
 	})

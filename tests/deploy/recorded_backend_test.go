@@ -147,8 +147,8 @@ func (r *recordedBackend) until(what string, holds func() bool) {
 
 	began := time.Now()
 	for again := time.NewTicker(10 * time.Millisecond); !holds(); <-again.C {
-		if time.Since(began) > 30*time.Second {
-			r.t.Fatalf("%s: not within 30 s", what)
+		if time.Since(began) > 3*time.Minute {
+			r.t.Fatalf("%s: not within three minutes", what)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func find(text []byte, member string) string {
 
 // run runs a command against the part's endpoint, and returns the command's output and exit status.
 func (r *recordedBackend) run(endpoint string, args ...string) (string, int) {
-	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
 	defer cancel()
 
 	cmd := exec.CommandContext(ctx, r.program, args...)

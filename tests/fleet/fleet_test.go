@@ -134,7 +134,7 @@ func TestAFleetThroughPartitions(t *testing.T) {
 		f.start(firstWorker+i, "ratchet", "worker", "--name", nodes[firstWorker+i])
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 
 	var ids []transitions.OrderID

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -27,17 +29,33 @@ func Build(t testing.TB) string {
 	return bin
 }
 
-// FreeAddress returns a loopback address whose port was free a moment ago.
+// given are the ports that FreeAddress has returned.
+var given sync.Map
+
+// FreeAddress returns a loopback address whose port was free a moment ago. The port is below those that systems give to
+// clients: while a server restarts, no connection of another process gets its port, nor one of its own clients, which
+// would be connected to itself.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	const lowest, clients = 10_000, 32_768
 
-	return l.Addr().String()
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(clients-lowest))
+		if _, known := given.LoadOrStore(address, true); known {
+			continue
+		}
+
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+		if err == nil {
+			_ = l.Close()
+			return address
+		}
+
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Process is a process of the program. Fill the first fields and call Start.

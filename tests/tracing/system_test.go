@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long an observation is waited for.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // process is a child.
 type process struct {

@@ -41,7 +41,7 @@ func (d *deployment) stage(n int, name string, change func(placed int)) {
 func TestTwoVersionsAtOnce(t *testing.T) {
 	old := buildEarlier(t)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 	defer cancel()
 
 	plan := scenario.Default(6 * perStage)

@@ -161,8 +161,8 @@ func ended(j jobs.Job) error {
 	return exit.With(exit.Failure, fmt.Errorf("job %s is %s at %s", j.ID, j.State, progress(j)))
 }
 
-// fine are the codes of subjects that needed no act.
-var fine = []string{"done", "selected", "gone", "nothing_to_deliver", "delivery_pending", "execution_healthy"}
+// fine are the codes of subjects that needed no act, or got what there is.
+var fine = []string{"done", "selected", "gone", "nothing_to_deliver", "changes_lost", "delivery_pending", "execution_healthy"}
 
 // Results calls found for each subject of a job that has a result with the code, or for "" with any code but done.
 func Results(ctx context.Context, b *server.Backend, j jobs.Job, code string, found func(jobs.Shown) error) error {

@@ -16,7 +16,7 @@ func deadLettersDiscard(s *settings.Settings) *cobra.Command {
 cannot be read. The handler never acts on the change then. A letter that waits to be redriven
 is not redriven any more.
 
-With --all a job does it: a worker runs it, or without workers this command. Ctrl-C pauses it,
+With --order and --all a job does it: a worker runs it, or without workers this command. Ctrl-C pauses it,
 and ` + "`ratchet jobs resume`" + ` goes on. A letter that has failed again since it was selected stays.
 Exit status: 0 deleted, 3 some have stayed, 4 no such letter, 6 paused.`,
 		Example: "  ratchet deadletters discard --order o-1\n" +

@@ -24,8 +24,8 @@ dead letters; they begin within about ten seconds. If the handler succeeds, the 
 deleted. If it gives up again, or the change needs no handling any more, the dead letter stays,
 with the new error.
 
-With --all a job does it: a worker runs it, or without workers this command. Ctrl-C pauses it,
-and ` + "`ratchet jobs resume`" + ` goes on. 
+With --order and --all a job does it: a worker runs it, or without workers this command. Ctrl-C pauses it,
+and ` + "`ratchet jobs resume`" + ` goes on.
 Exit status: 0 queued (with --wait: handled), 3 a letter is queued already, or with --wait
 the handler has given up again or the time is over, 4 no such letter, 6 paused.`,
 		Example: "  ratchet deadletters redrive --order o-1\n" +

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,53 +101,20 @@ func (f deadLetterSelection) of(ctx context.Context, b *server.Backend, handler 
 // pageOfLetters is how many dead letters of an order are read at once.
 const pageOfLetters = 100
 
-// each calls act for the dead letter that is named, or for those of an order, and prints the result. With --all a job of
-// the kind acts on them, one for each handler. If a dead letter is refused, the error has the exit status exit.Refused.
+// each calls act for the dead letter that is named, and prints the result. Those that --all or --order select are the
+// subjects of jobs of the kind, one for each handler. If a dead letter is refused, the error has the exit status
+// exit.Refused.
 func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *server.Backend, args []string, kind jobs.Kind, done string, act func(deadletters.Letter) error) error {
-	letters, handlers := b.DeadLetters(), b.Handlers()
+	if !f.many() {
+		return f.named(c, s, b, args, done, act)
+	}
 
 	since, err := arguments.PointInTime("since", *f.since)
 	if err != nil {
 		return err
 	}
 
-	show := func(l deadletters.Letter) (string, error) {
-		if *f.dryRun {
-			return "selected", nil
-		}
-
-		if err := act(l); err != nil {
-			// One dead letter that is refused must not stop the others.
-			return err.Error(), exit.With(exit.Refused, nil)
-		}
-
-		return done, nil
-	}
-
-	if !f.many() {
-		h, err := handlerNamed(b, args[0])
-		if err != nil {
-			return err
-		}
-
-		l, err := letters.Get(c.Context(), h.Name, args[1])
-		// A dead letter that cannot be decoded can still be discarded, so its error alone does
-		// not end the command.
-		if err != nil && l.Unreadable == "" {
-			return err
-		}
-
-		if *f.dryRun {
-			return printDeadLetter(c.OutOrStdout(), s.JSON, views.ToPrinted(b.Orders.Mapping(), l))
-		}
-
-		if err := act(l); err != nil {
-			return err
-		}
-
-		return printDeadLetterResult(c, s.JSON, views.ToPrinted(b.Orders.Mapping(), l), done)
-	}
-
+	handlers := b.Handlers()
 	if *f.handler != "" {
 		h, err := handlerNamed(b, *f.handler)
 		if err != nil {
@@ -158,51 +126,118 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *ser
 	var refused error
 	read := 0
 	for _, h := range handlers {
-		if *f.all && !*f.dryRun {
-			if err := f.run(c, s, b, kind, h.Name, since, done); exit.StatusOf(err) == exit.Refused {
-				refused = err
-			} else if err != nil {
-				return err
-			}
+		letters := f.counted(s, &read, f.of(c.Context(), b, h.Name, since))
 
-			continue
+		var err error
+		switch {
+		case *f.dryRun:
+			err = f.show(c, s, b, letters)
+		case *f.all:
+			err = f.run(c, s, b, jobs.New{Kind: kind, Filter: jobs.Filter{Handler: h.Name, Since: since, Error: *f.error}}, letters, done)
+		default:
+			err = f.runOfOrder(c, s, b, jobs.New{Kind: kind, Filter: jobs.Filter{Handler: h.Name}}, letters, done)
 		}
 
-		for l, err := range f.of(c.Context(), b, h.Name, since) {
-			if err != nil {
-				return err
-			}
-
-			read++
-			s.Progress.Print("%s read", plural.Of(read, "dead letter"))
-
-			result, err := show(l)
-			if err != nil {
-				refused = err
-			}
-
-			if err := printDeadLetterResult(c, s.JSON, views.ToPrinted(b.Orders.Mapping(), l), result); err != nil {
-				return err
-			}
+		if exit.StatusOf(err) == exit.Refused {
+			refused = err
+		} else if err != nil {
+			return err
 		}
 	}
 
 	return refused
 }
 
-// run lets a job act on the dead letters of a handler, if it has any.
-func (f deadLetterSelection) run(c *cobra.Command, s *settings.Settings, b *server.Backend, kind jobs.Kind, handler string, since time.Time, done string) error {
-	for _, err := range f.of(c.Context(), b, handler, since) {
+// named acts on the dead letter that the arguments name.
+func (f deadLetterSelection) named(c *cobra.Command, s *settings.Settings, b *server.Backend, args []string, done string, act func(deadletters.Letter) error) error {
+	h, err := handlerNamed(b, args[0])
+	if err != nil {
+		return err
+	}
+
+	l, err := b.DeadLetters().Get(c.Context(), h.Name, args[1])
+	// A dead letter that cannot be decoded can still be discarded, so its error alone does
+	// not end the command.
+	if err != nil && l.Unreadable == "" {
+		return err
+	}
+
+	if *f.dryRun {
+		return printDeadLetter(c.OutOrStdout(), s.JSON, views.ToPrinted(b.Orders.Mapping(), l))
+	}
+
+	if err := act(l); err != nil {
+		return err
+	}
+
+	return printDeadLetterResult(c, s.JSON, views.ToPrinted(b.Orders.Mapping(), l), done)
+}
+
+// counted passes the letters on, and shows how many the command has read.
+func (f deadLetterSelection) counted(s *settings.Settings, read *int, letters iter.Seq2[deadletters.Letter, error]) iter.Seq2[deadletters.Letter, error] {
+	return func(yield func(deadletters.Letter, error) bool) {
+		for l, err := range letters {
+			if err == nil {
+				*read++
+				s.Progress.Print("%s read", plural.Of(*read, "dead letter"))
+			}
+
+			if !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// show prints the letters of a dry run.
+func (f deadLetterSelection) show(c *cobra.Command, s *settings.Settings, b *server.Backend, letters iter.Seq2[deadletters.Letter, error]) error {
+	for l, err := range letters {
 		if err != nil {
 			return err
 		}
 
-		n := jobs.New{Kind: kind, Filter: jobs.Filter{Handler: handler, Since: since, Error: *f.error}}
-
-		return f.job.All(c, s, b, n, "dead letter", done+": "+handler)
+		if err := printDeadLetterResult(c, s.JSON, views.ToPrinted(b.Orders.Mapping(), l), "selected"); err != nil {
+			return err
+		}
 	}
 
 	return nil
+}
+
+// run lets a job act on the dead letters of a handler, if it has any.
+func (f deadLetterSelection) run(c *cobra.Command, s *settings.Settings, b *server.Backend, n jobs.New, letters iter.Seq2[deadletters.Letter, error], done string) error {
+	for _, err := range letters {
+		if err != nil {
+			return err
+		}
+
+		return f.job.All(c, s, b, n, "dead letter", done+": "+n.Filter.Handler)
+	}
+
+	return nil
+}
+
+// runOfOrder lets a job act on the letters, which it has by their ids: an index finds them by their order.
+func (f deadLetterSelection) runOfOrder(c *cobra.Command, s *settings.Settings, b *server.Backend, n jobs.New, letters iter.Seq2[deadletters.Letter, error], done string) error {
+	var ids []string
+	for l, err := range letters {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, l.ID)
+	}
+
+	var refused error
+	for n.IDs = range slices.Chunk(ids, jobs.MostIDs) {
+		err := f.job.All(c, s, b, n, "dead letter", done+": "+n.Filter.Handler)
+		if exit.StatusOf(err) == exit.Refused {
+			refused = err
+		} else if err != nil {
+			return err
+		}
+	}
+
+	return refused
 }
 
 func printDeadLetterResult(c *cobra.Command, asJSON bool, l views.PrintedDeadLetter, result string) error {

@@ -110,13 +110,16 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	command(exit.OK, "queued: notify", "redrive", l.Handler, l.ID)
 	command(exit.Refused, "", "redrive", l.Handler, l.ID)
 	command(exit.Refused, "waiting: ", "redrive", "--all")
+	command(exit.Refused, "waiting: ", "redrive", "--order", "o-1")
 	runPoller(t, s, errors.New("the far side still refuses"))
 
 	if n := redrives(); n != 1 {
 		t.Errorf("%d redrives, want one that failed", n)
 	}
 
-	command(exit.OK, "queued: notify", "redrive", "--all", "--handler", l.Handler)
+	command(exit.OK, "selected: notify", "redrive", "--order", "o-1", "--dry-run")
+	command(exit.OK, "", "redrive", "--order", "o-2")
+	command(exit.OK, "queued: notify: 1 dead letter (job ", "redrive", "--order", "o-1", "--handler", l.Handler)
 	runPoller(t, s, nil)
 
 	if n := redrives(); n != -1 {
@@ -132,7 +135,7 @@ func TestALetterIsDiscarded(t *testing.T) {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 
-	if out, code := commandtest.Ask(t, deadLettersCommand(s), "discard", "--all", "--handler", "notify"); code != exit.OK || !strings.Contains(out, "discarded: notify") {
+	if out, code := commandtest.Ask(t, deadLettersCommand(s), "discard", "--order", "o-1"); code != exit.OK || !strings.Contains(out, "discarded: notify: 1 dead letter (job ") {
 		t.Errorf("exit status %d\n%s", code, out)
 	}
 
@@ -161,14 +164,14 @@ func runPoller(t *testing.T, s *settings.Settings, refusal error) {
 			LeaseTable:      b.Tables.Leases,
 			DeadLetterTable: b.Tables.DeadLetters,
 			Handlers:        handlers,
-			LeaseDuration:   time.Second,
+			LeaseDuration:   10 * time.Second,
 			PollIdle:        10 * time.Millisecond,
 			Log:             embeddedtest.Quiet(),
 		})
 		if err != nil {
 			return err
 		}
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer stop()
 
 		ended := make(chan error, 1)

@@ -158,7 +158,7 @@ func deliveriesShow(s *settings.Settings) *cobra.Command {
 
 func deliveriesResend(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "resend [ORDER/INCARNATION/TRANSITION/ENDPOINT...]", SuggestFor: []string{"redeliver"}, Short: "Send again: single deliveries, or what an endpoint missed",
+		Use: "resend [ORDER/INCARNATION/TRANSITION/ENDPOINT...]", Short: "Send again: single deliveries, or what an endpoint missed",
 		Long: "Makes deliveries that have ended due again, under the same key and with a new schedule. A worker sends\n" +
 			"them. With --endpoint and --since it takes what the endpoint MISSED, by a job: a worker runs it, or without\n" +
 			"workers this command. Ctrl-C pauses it, and `ratchet jobs resume` goes on. Prints how many.",
@@ -196,7 +196,7 @@ func deliveriesResend(s *settings.Settings) *cobra.Command {
 			// The loop stops at the first error, so that the count has only deliveries that were
 			// made due.
 			for _, id := range args {
-				if _, err = b.Deliveries.Redeliver(c.Context(), id); err != nil {
+				if _, err = b.Deliveries.Resend(c.Context(), id); err != nil {
 					break
 				}
 				count++
@@ -204,7 +204,7 @@ func deliveriesResend(s *settings.Settings) *cobra.Command {
 
 			if s.JSON {
 				// The count is printed also after an error: the counted deliveries are due.
-				return errors.Join(err, terminal.PrintJSON(c.OutOrStdout(), map[string]int{"redelivered": count}))
+				return errors.Join(err, terminal.PrintJSON(c.OutOrStdout(), map[string]int{"resent": count}))
 			}
 			fmt.Fprintf(c.OutOrStdout(), "due again: %s\n", plural.Of(count, "delivery"))
 

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -8,85 +9,79 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/cmd/cli/internal/views"
 	"ratchet/internal/plural"
+	"ratchet/operate/jobs"
 	"ratchet/server"
-	"ratchet/streams/reactions"
 	"ratchet/streams/replay"
 	"ratchet/transitions"
 )
 
-const streamsRebuildHelp = `Repairs the stream's handlers after a gap, or fills a new handler (--handler): reads every
-order and puts the changes that it still proves, under their own transition ids, into the
-handlers' retry queues, marked as repaired. The workers deliver them, oldest first for each
-order, while they go on with the stream; an order's newer changes wait meanwhile.
+const streamsRebuildHelp = `Repairs the stream's handlers after a gap, or fills a new handler (--handler): reads the orders and
+puts the changes that they still prove, under their own transition ids, into the handlers'
+retry queues, marked as repaired. The workers deliver them, oldest first for each order, while
+they go on with the stream; an order's newer changes wait meanwhile.
 
-An order remembers its newest 8 changes; with --from-journal the rows of its journal count as
-well. Older ones that neither has are lost: the order is printed, and its journal gets a row
-"lost" that closes the chain, so that questions about them get a final answer. A change that
-arrives after all replaces that row. First let the workers read the stream to its end.
+An order remembers its newest 8 changes, and the rows of its journal count as well. Older ones that
+neither has are lost: the order is printed (changes_lost), and its journal gets a row "lost" that
+closes the chain, so that questions about them get a final answer. A change that arrives after all
+replaces that row. First let the workers read the stream to its end.
 
 Effects that have happened are not repeated, because their claims are completed. What was
-queued for an order and a handler is not queued again within 30 days, unless --again: that
-also repeats notifications.
+queued for an order and a handler is not queued again within 30 days;
+` + "`ratchet streams replay --from-journal --again`" + ` does that, and repeats notifications.
 
-The position is noted, and the next run goes on where one has ended early, unless --restart.
+A job does it, for up to a million orders: a worker runs it, or without workers this command. Ctrl-C
+pauses it, and ` + "`ratchet jobs resume`" + ` goes on. For more orders, run it with --since for the newest.
 
-Exit status: 0 every order was read, 1 it ended early, or orders could not be read.`
+Exit status: 0 every order was read, 3 orders could not be read, 6 paused.`
 
 func streamsRebuild(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "rebuild", Short: "Repair the stream's handlers from the orders", Args: cobra.NoArgs, Long: streamsRebuildHelp,
 		Example: "  ratchet streams rebuild --since 48h --dry-run\n" +
-			"  ratchet streams rebuild --handler lists --from-journal",
+			"  ratchet streams rebuild --handler lists",
 	}
-	flags := redeliveryFlags(c, "queue changes that were queued before, and repeat effects that have happened",
-		"count the changes, queue none and close no journal", "take the rows of the journal as well")
-	restart := c.Flags().Bool("restart", false, "begin with the first order")
+	flags := selectionFlags(c, "count the changes, queue none and close no journal")
+	job := jobrun.AddFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		since, err := flags.check(c)
-		if err != nil {
+		if err := errors.Join(err, job.Check()); err != nil {
 			return err
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {
-			r, err := flags.rebuild(b, since)
+			// Without a handler of the name a worker could only pause the job.
+			handlers, err := flags.selectedHandlers(b)
 			if err != nil {
 				return err
 			}
 
-			r.Restart, r.Repeat = *restart, *flags.again
-
-			// The name stores the position, so runs for different handlers do not continue each
-			// other.
-			r.Name = "rebuild"
-			if *flags.handler != "" {
-				r.Name += "-" + *flags.handler
+			if !*flags.dryRun {
+				return job.All(c, s, b, flags.job(jobs.RefillStream, since), "order", "queued")
 			}
 
-			r.Expand = b.Expander(server.Repair{
-				FromJournal: *flags.fromJournal,
-				// Closing a journal writes rows, which a dry run and a run for another handler must
-				// not do.
-				CloseJournal: !*flags.dryRun && (*flags.handler == "" || *flags.handler == reactions.JournalHandler),
-				Lost: func(order transitions.OrderID, first transitions.TransitionID) {
-					printLost(c, s.JSON, order, first)
-				},
-			})
+			r := b.Rebuild(handlers, transitions.OrderID(*flags.order))
+			// A dry run begins at the first order each time.
+			r.Name, r.Restart, r.DryRun, r.Since = "rebuild", true, true, since
+			r.Expand = b.Expander(server.Repair{FromJournal: true, Lost: func(order transitions.OrderID, first transitions.TransitionID) {
+				printLost(c, s.JSON, order, first)
+			}})
 
-			return runRebuild(c, s, flags, b.Orders.Mapping(), r)
+			return runRebuild(c, s, false, b.Orders.Mapping(), r)
 		})
 	}
 
 	return s.Long(c, "reading orders")
 }
 
-// runRebuild runs the Rebuild and prints its counts.
-func runRebuild(c *cobra.Command, s *settings.Settings, flags redelivery, m transitions.Mapping, r replay.Rebuild) error {
+// runRebuild runs the Rebuild of a dry run and prints its counts.
+func runRebuild(c *cobra.Command, s *settings.Settings, again bool, m transitions.Mapping, r replay.Rebuild) error {
 	r.Progress = func(count replay.RebuildCount) {
-		s.Progress.Print("%s read, %s queued%s", plural.Of(count.Items, "order"), plural.Of(count.Queued, "change"), ifWaiting(count.Waiting))
+		s.Progress.Print("%s read, %s counted", plural.Of(count.Items, "order"), plural.Of(count.Queued, "change"))
 	}
 	r.Failed = func(keys map[string]types.AttributeValue, err error) {
 		// An order that cannot be read must not stop the others; it is counted and named.
@@ -101,10 +96,9 @@ func runRebuild(c *cobra.Command, s *settings.Settings, flags redelivery, m tran
 	if s.JSON {
 		printed = terminal.PrintJSON(c.OutOrStdout(), count)
 	} else {
-		printRebuild(c.OutOrStdout(), flags, count)
+		printRebuild(c.OutOrStdout(), again, count)
 	}
 
-	// Printed also after an error: the queued changes stay queued.
 	switch {
 	case err != nil:
 		return err
@@ -115,22 +109,20 @@ func runRebuild(c *cobra.Command, s *settings.Settings, flags redelivery, m tran
 	return printed
 }
 
-func printRebuild(out io.Writer, flags redelivery, count replay.RebuildCount) {
-	if count.Resumed {
-		fmt.Fprintln(out, "gone on where an earlier run had ended; --restart begins with the first order")
-	}
-
-	fmt.Fprintf(out, "%s read, %s proved, %s %s\n", plural.Of(count.Items, "order"), plural.Of(count.Versions, "change"), plural.Of(count.Queued, "delivery"), flags.queued())
+func printRebuild(out io.Writer, again bool, count replay.RebuildCount) {
+	fmt.Fprintf(out, "%s read, %s proved, %s not queued (dry run)\n", plural.Of(count.Items, "order"), plural.Of(count.Versions, "change"), plural.Of(count.Queued, "delivery"))
 
 	if count.Refused > 0 {
-		fmt.Fprintf(out, "%s refused: queued before; --again queues them\n", plural.Of(count.Refused, "delivery"))
+		fmt.Fprintf(out, "%s refused: queued before\n", plural.Of(count.Refused, "delivery"))
 	}
 
 	if count.Lost > 0 {
 		fmt.Fprintf(out, "%s with lost changes\n", plural.Of(count.Lost, "order"))
 	}
 
-	flags.printEffects(out)
+	if !again {
+		printEffects(out)
+	}
 }
 
 // printLost prints an order that has lost changes.

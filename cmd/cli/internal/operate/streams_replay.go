@@ -49,8 +49,7 @@ func streamsReplay(s *settings.Settings) *cobra.Command {
 		Example: "  ratchet streams replay --since 2h --handler journal --dry-run\n" +
 			"  ratchet streams replay --order o-1 --handler notify --again",
 	}
-	flags := redeliveryFlags(c, "repeat effects that have happened", "count the changes and queue none",
-		"take the changes from the orders' journals, however old")
+	flags := replayFlags(c)
 	job := jobrun.AddFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		since, err := flags.check(c)
@@ -65,33 +64,8 @@ func streamsReplay(s *settings.Settings) *cobra.Command {
 		}
 
 		return s.With(c.Context(), func(b *server.Backend) error {
-			if *flags.fromJournal && !*flags.dryRun {
-				n := jobs.New{Kind: jobs.ReplayStream, Again: *flags.again, Filter: jobs.Filter{Handler: *flags.handler, Since: since}}
-
-				// Without a handler of the name a worker could only pause the job.
-				if _, err := flags.selectedHandlers(b); err != nil {
-					return err
-				}
-
-				if *flags.order != "" {
-					n.IDs, n.Filter.Since = []string{*flags.order}, time.Time{}
-				}
-
-				return job.All(c, s, b, n, "order", "queued")
-			}
-
 			if *flags.fromJournal {
-				r, err := flags.rebuild(b, since)
-				if err != nil {
-					return err
-				}
-
-				// A replay from journals begins at the first order each time, and may queue what
-				// was queued before.
-				r.Name, r.Restart, r.Repeat = "replay", true, true
-				r.Expand = b.Expander(server.Repair{FromJournal: true})
-
-				return runRebuild(c, s, flags, b.Orders.Mapping(), r)
+				return replayJournals(c, s, flags, b, job, since)
 			}
 
 			return replayStream(c, s, flags, b, since)
@@ -101,8 +75,31 @@ func streamsReplay(s *settings.Settings) *cobra.Command {
 	return s.Long(c, "reading the stream")
 }
 
+// replayJournals replays changes that the orders and their journals have: a job does it, and this command a dry run.
+func replayJournals(c *cobra.Command, s *settings.Settings, flags replayed, b *server.Backend, job *jobrun.Flags, since time.Time) error {
+	// Without a handler of the name a worker could only pause the job.
+	handlers, err := flags.selectedHandlers(b)
+	if err != nil {
+		return err
+	}
+
+	if !*flags.dryRun {
+		n := flags.job(jobs.ReplayStream, since)
+		n.Again = *flags.again
+
+		return job.All(c, s, b, n, "order", "queued")
+	}
+
+	r := b.Rebuild(handlers, transitions.OrderID(*flags.order))
+	// A replay may queue what was queued before.
+	r.Name, r.Restart, r.Repeat, r.DryRun, r.Since = "replay", true, true, true, since
+	r.Expand = b.Expander(server.Repair{FromJournal: true})
+
+	return runRebuild(c, s, *flags.again, b.Orders.Mapping(), r)
+}
+
 // replayStream replays changes that the stream still has, and prints the counts.
-func replayStream(c *cobra.Command, s *settings.Settings, flags redelivery, b *server.Backend, since time.Time) error {
+func replayStream(c *cobra.Command, s *settings.Settings, flags replayed, b *server.Backend, since time.Time) error {
 	handlers, err := flags.selectedHandlers(b)
 	if err != nil {
 		return err
@@ -155,7 +152,7 @@ type printedReplay struct {
 	Again  string `json:"again,omitempty"`
 }
 
-func printReplay(out io.Writer, flags redelivery, count replay.Count, since time.Time) {
+func printReplay(out io.Writer, flags replayed, count replay.Count, since time.Time) {
 	fmt.Fprintf(out, "%s of %s read, %d selected\n", plural.Of(count.Read, "change"), plural.Of(count.Shards, "shard"), count.Selected)
 
 	for _, handler := range slices.Sorted(maps.Keys(count.Queued)) {
@@ -170,5 +167,7 @@ func printReplay(out io.Writer, flags redelivery, count replay.Count, since time
 		fmt.Fprintf(out, "the stream has nothing that is older than %s; --from-journal has\n", terminal.Stamp(count.Oldest))
 	}
 
-	flags.printEffects(out)
+	if !*flags.again {
+		printEffects(out)
+	}
 }

@@ -16,7 +16,6 @@ import (
 	"ratchet/cmd/cli/internal/terminal"
 	"ratchet/internal/plural"
 	"ratchet/operate/erasure"
-	"ratchet/operate/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -26,11 +25,15 @@ it: customer, reference, addresses, metadata, notes, and who asked for its trans
 its journal, deliveries, dead letters, refusals, reports of the carrier and lists. State, transitions,
 lines, amounts and payments stay. Nothing brings the person back.
 
-With --customer the orders are those of a customer of one tenant. This scans the table of orders.
-With --ended-before they are those of one tenant that have ended before a time, or before a duration
+With --customer the orders are those of a customer of one tenant. This scans the table of orders, and
+stores their ids in jobs of at most 1,000, without the customer: a job is kept for longer than the
+person may be known. With --ended-before they are those of one tenant that have ended before a time, or before a duration
 ago: run it every day, for each tenant. The end is when the order came into a state that no event
-leaves. They come from the lists of orders (setting order-lists), or from a scan. A job erases them: a
-worker runs it, or without workers this command. Ctrl-C pauses it; ` + "`ratchet jobs resume`" + ` goes on.
+leaves. They come from the lists of orders (setting order-lists), or from a scan.
+
+A job erases what the flags select: a worker runs it, or without workers this command. Ctrl-C pauses it;
+` + "`ratchet jobs resume`" + ` goes on. Orders that are named are erased by this command itself, because they may be
+those of several tenants.
 
 An order is refused, with the reason, if it has not ended, cannot be read, has moved in the last minutes,
 or if a handler, the journal or a report of the carrier is behind. Repeat the command for those.
@@ -69,7 +72,7 @@ func ordersErase(s *settings.Settings) *cobra.Command {
 			run := eraseRun{command: c, asJSON: s.JSON, dryRun: *dryRun, backend: b, eraser: eraser, progress: s.Progress}
 			switch {
 			case *customer != "":
-				err = run.ofCustomer(c.Context(), *tenant, *customer)
+				err = run.ofCustomer(c.Context(), s, job, arguments.OwnerOf(*tenant), *customer)
 			case *endedBefore != "" && !*dryRun:
 				err = run.byJob(c.Context(), s, job, arguments.OwnerOf(*tenant), before)
 			case *endedBefore != "":
@@ -152,30 +155,6 @@ func (r *eraseRun) named(ctx context.Context, ids []string) error {
 	}
 
 	return nil
-}
-
-// ofCustomer erases the orders of a customer of the tenant. It reads the table, because the lists
-// may lag.
-func (r *eraseRun) ofCustomer(ctx context.Context, tenant, customer string) error {
-	owner, found := arguments.OwnerOf(tenant), false
-
-	page := inspect.Page{Customer: customer, Progress: r.reads}
-
-	err := inspect.Each(ctx, r.backend.Orders, page, func(order *transitions.Order, err error) error {
-		if !isOwnedBy(owner, order.ID) {
-			return nil
-		}
-		found = true
-
-		return r.found(ctx, order, err)
-	})
-
-	if err == nil && !found {
-		// An erased order has no customer any more, so this is also the answer of a repeat.
-		_, err = fmt.Fprintln(r.command.ErrOrStderr(), "no order has this customer of this tenant")
-	}
-
-	return err
 }
 
 // found erases an order that matches, or reports why it cannot be read.

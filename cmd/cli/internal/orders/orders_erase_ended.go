@@ -26,26 +26,30 @@ func (r *eraseRun) byJob(ctx context.Context, s *settings.Settings, flags *jobru
 		end = time.UnixMilli(1)
 	}
 
-	j, err := flags.Run(r.command, s, r.backend, jobs.New{Kind: jobs.EraseOrders, Tenant: owner, Filter: jobs.Filter{EndedBefore: end}})
+	j, err := r.job(ctx, s, flags, jobs.New{Kind: jobs.EraseOrders, Tenant: owner, Filter: jobs.Filter{EndedBefore: end}})
+	if err == nil && j.Total == 0 {
+		r.nothing(before)
+	}
+
+	return err
+}
+
+// job runs a job, and prints the result of each of its orders.
+func (r *eraseRun) job(ctx context.Context, s *settings.Settings, flags *jobrun.Flags, n jobs.New) (jobs.Job, error) {
+	j, err := flags.Run(r.command, s, r.backend, n)
 	if j.ID == "" {
-		return err
+		return j, err
 	}
 
 	// Also after an interrupt: what was erased is erased.
 	ctx = context.WithoutCancel(ctx)
 
-	printed := errors.Join(
+	return j, errors.Join(err,
 		jobrun.Results(ctx, r.backend, j, "done", func(result jobs.Shown) error {
 			return r.answer(erasedOrder{Erased: erasure.Erased{OrderID: transitions.OrderID(result.ID)}, Result: "erased"}, nil)
 		}),
 		jobrun.Results(ctx, r.backend, j, "", func(result jobs.Shown) error { return r.refused(ctx, result) }),
 	)
-
-	if err == nil && j.Total == 0 {
-		r.nothing(before)
-	}
-
-	return errors.Join(err, printed)
 }
 
 // refused tries an order once more that the job has refused, and prints the result: the job has a code only, and a person

@@ -1,83 +1,46 @@
 package orders
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/exit"
+	"ratchet/cmd/cli/internal/jobrun"
 	"ratchet/cmd/cli/internal/settings"
-	"ratchet/cmd/cli/internal/terminal"
-	"ratchet/internal/plural"
+	"ratchet/operate/jobs"
 	"ratchet/server"
-	"ratchet/transitions"
-	"ratchet/transitions/lists"
 )
 
 const rebuildListsHelp = `Makes the lists of orders (the setting order-lists) show every order as it is, and nothing
 else: also after a gap of the stream, after orders were deleted or placed again while the lists
-were off, or after a restore of one of the tables. Prints what it has corrected.
+were off, or after a restore of one of the tables.
 
-It reads both tables. Workers may run meanwhile, but only with order-lists: changes that a worker
-handles without it are missing in the lists, so the command fails then. It may be stopped and
-repeated; it goes on with what is left.
+It reads both tables, part by part. Workers may run meanwhile, but only with order-lists: changes that a
+worker handles without it are missing in the lists, so the last part is refused then (lists_incomplete):
+repeat the command. It goes on with what is left.
 
-Workers with order-lists do the same by themselves while the lists are not ready.
+A job does it: a worker runs it, or without workers this command. Ctrl-C pauses it, and
+` + "`ratchet jobs resume`" + ` goes on. Workers with order-lists do the same by themselves while the lists are not
+ready.
 
-Exit status: 0 done; 1 failed, or orders cannot be read; 2 bad input.`
+Exit status: 0 done, 1 failed, 2 bad input, 3 the lists are not ready, or orders cannot be read and are not in
+them (unreadable; ` + "`ratchet verify`" + ` names them), 6 paused.`
 
 func ordersRebuildLists(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{Use: "rebuild-lists", Short: "Correct the lists of orders", Args: cobra.NoArgs, Long: rebuildListsHelp, Example: "  ratchet orders rebuild-lists"}
+	job := jobrun.AddFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := job.Check(); err != nil {
+			return err
+		}
+
 		return s.With(c.Context(), func(b *server.Backend) error {
 			if b.Lists == nil {
 				return exit.UsageError("there are no lists: the setting order-lists is off")
 			}
-			seen := s.Progress.Orders("compared")
 
-			found, err := b.Lists.Rebuild(c.Context(), func(r lists.Rebuilt) { seen(r.Orders) })
-			if err != nil {
-				return err
-			}
-
-			if s.JSON {
-				err = terminal.PrintJSON(c.OutOrStdout(), rebuiltLists{
-					found.Orders, found.Corrected, found.Gone, found.Rows, found.Unreadable, found.Names, found.Resumed,
-				})
-			} else {
-				printRebuiltLists(c.OutOrStdout(), found)
-			}
-
-			if err == nil && found.Unreadable > 0 {
-				err = exit.With(exit.Failure, nil)
-			}
-
-			return err
+			return job.All(c, s, b, jobs.New{Kind: jobs.RebuildLists}, "part", "compared and corrected")
 		})
 	}
 
 	return s.Long(c, "comparing the lists")
-}
-
-// rebuiltLists is lists.Rebuilt as JSON.
-type rebuiltLists struct {
-	Orders     int                   `json:"orders"`
-	Corrected  int                   `json:"corrected"`
-	Gone       int                   `json:"gone"`
-	Rows       int                   `json:"rows"`
-	Unreadable int                   `json:"unreadable"`
-	Names      []transitions.OrderID `json:"unreadableOrders,omitempty"`
-	Resumed    bool                  `json:"resumed,omitempty"`
-}
-
-func printRebuiltLists(out io.Writer, r lists.Rebuilt) {
-	if r.Resumed {
-		fmt.Fprintln(out, "went on after a run that was stopped")
-	}
-	fmt.Fprintf(out, "%s: %d corrected, %d deleted ones and %s of others removed\n", plural.Of(r.Orders, "order"), r.Corrected, r.Gone, plural.Of(r.Rows, "row"))
-
-	if r.Unreadable > 0 {
-		fmt.Fprintf(out, "%s cannot be read and are not listed: %v\n", plural.Of(r.Unreadable, "order"), r.Names)
-	}
 }

@@ -23,18 +23,19 @@ func TestReplayAndRebuildOfOrders(t *testing.T) {
 	}{
 		{about: "a replay needs a selection", args: "replay", exit: exit.Usage, want: []string{"replay takes at least one of --since, --order and --handler"}},
 		{about: "the bound of a replay", args: "replay --order o-1 --max-waiting 0", exit: exit.Usage, want: []string{"max-waiting 0: 1 to 100000"}},
-		{about: "the bound of a rebuild", args: "rebuild --max-waiting 100001", exit: exit.Usage, want: []string{"max-waiting 100001: 1 to 100000"}},
+		{about: "the bound of a rebuild", args: "rebuild --rate 1001", exit: exit.Usage, want: []string{"rate 1001: 1 to 1000"}},
 		{about: "no time", args: "rebuild --since yesterday", exit: exit.Usage, want: []string{`since "yesterday": `}},
 		{about: "no handler", args: "rebuild --handler nobody", exit: exit.Usage, want: []string{`handler "nobody": one of journal, `}},
 		{about: "a replay", args: "replay --order o-1", want: []string{
 			"0 changes of ",
 			"the stream has no changes that were handled",
-			"effects that have happened are not repeated; --again repeats notifications",
+			"effects that have happened are not repeated; a replay with --again repeats notifications",
 		}},
 		{about: "a rebuild of one handler", args: "rebuild --order o-1 --handler notify --dry-run", want: []string{
 			"1 order read, 2 changes proved, 2 deliveries not queued (dry run)",
-			"effects that have happened are not repeated; --again repeats notifications",
+			"effects that have happened are not repeated; a replay with --again repeats notifications",
 		}},
+		{about: "a rebuild", args: "rebuild --since 1h --handler notify", want: []string{"queued: 1 order (job "}},
 		{about: "a replay from the journal", args: "replay --order o-1 --handler notify --from-journal --again", want: []string{
 			"queued: 1 order (job ",
 		}},

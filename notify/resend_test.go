@@ -95,14 +95,28 @@ func TestAListNamesWhatBreaksARule(t *testing.T) {
 	if _, _, err := d.List(t.Context(), "shop", notify.Pending, time.Time{}, "eyJzIjozfQ", 1000); err != nil { // {"s":3}
 		t.Error(err)
 	}
+}
 
-	if _, err := d.RedeliverMissed(t.Context(), "shop", time.Time{}, 0); !errors.Is(err, notify.ErrInvalid) {
-		t.Errorf("limit 0: %v", err)
+// resendMissed sends an endpoint at most so many of its missed deliveries again, as a job does.
+func resendMissed(t *testing.T, d *notify.Deliveries, endpoint string, since time.Time, most int) (count int, err error) {
+	t.Helper()
+
+	missed, _, err := d.List(t.Context(), endpoint, notify.Missed, since, "", most)
+	if err != nil {
+		return 0, err
 	}
 
-	if _, err := d.RedeliverMissed(t.Context(), "none", time.Time{}, 1); !errors.Is(err, notify.ErrNotFound) {
-		t.Errorf("an unknown endpoint: %v", err)
+	for _, delivery := range missed {
+		// A former endpoint of the id has missed it.
+		if _, err := d.Resend(t.Context(), delivery.ID()); errors.Is(err, notify.ErrNotFound) {
+			continue
+		} else if err != nil {
+			return count, err
+		}
+		count++
 	}
+
+	return count, nil
 }
 
 // TestWhatWasMissedIsSentAgain: so many at a time, each once, with a new schedule.
@@ -122,12 +136,12 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 			since       time.Duration
 			limit, want int
 		}{{8 * time.Minute, 10, 2}, {0, 5, 5}, {0, 5, 3}, {0, 5, 0}} {
-			if n, err := d.RedeliverMissed(t.Context(), "shop", began.Add(row.since), row.limit); err != nil || n != row.want {
+			if n, err := resendMissed(t, d, "shop", began.Add(row.since), row.limit); err != nil || n != row.want {
 				t.Errorf("%+v: %d, %v", row, n, err)
 			}
 		}
 
-		if _, err := d.Redeliver(t.Context(), "o-1/0/2/shop"); !errors.Is(err, notify.ErrPending) {
+		if _, err := d.Resend(t.Context(), "o-1/0/2/shop"); !errors.Is(err, notify.ErrPending) {
 			t.Errorf("one that is under way: %v", err)
 		}
 		defer h.run(d)()
@@ -138,12 +152,12 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 			t.Errorf("%v, %d arrivals", got, len(far.keys()))
 		}
 
-		again, err := d.Redeliver(t.Context(), "o-1/0/2/shop")
-		if err != nil || again.Redeliveries != 2 || again.Status != notify.Pending || again.Attempts != 0 {
+		again, err := d.Resend(t.Context(), "o-1/0/2/shop")
+		if err != nil || again.Resends != 2 || again.Status != notify.Pending || again.Attempts != 0 {
 			t.Errorf("%+v, %v", again, err)
 		}
 
-		if _, err := d.Redeliver(t.Context(), "o-1/0/3/shop"); !errors.Is(err, notify.ErrNotFound) {
+		if _, err := d.Resend(t.Context(), "o-1/0/3/shop"); !errors.Is(err, notify.ErrNotFound) {
 			t.Errorf("an unknown one: %v", err)
 		}
 		time.Sleep(time.Second)
@@ -155,8 +169,8 @@ func TestWhatWasMissedIsSentAgain(t *testing.T) {
 	})
 }
 
-// TestARedeliveryThatOthersOvertake is tried again, and given up after five times.
-func TestARedeliveryThatOthersOvertake(t *testing.T) {
+// TestAResendThatOthersOvertake is tried again, and given up after five times.
+func TestAResendThatOthersOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newDeliveryHarness(t)
 		h.endpoint("shop")
@@ -168,7 +182,7 @@ func TestARedeliveryThatOthersOvertake(t *testing.T) {
 		}
 
 		busy := h.transport.Inject(embeddedtest.Answer("ConditionalCheckFailedException", "UpdateItem"))
-		if _, err := d.Redeliver(t.Context(), "o-0/0/2/shop"); !errors.Is(err, notify.ErrContended) || busy.Strikes() != 5 {
+		if _, err := d.Resend(t.Context(), "o-0/0/2/shop"); !errors.Is(err, notify.ErrContended) || busy.Strikes() != 5 {
 			t.Errorf("%v after %d tries", err, busy.Strikes())
 		}
 		busy.Remove()
@@ -178,16 +192,16 @@ func TestARedeliveryThatOthersOvertake(t *testing.T) {
 				return nil
 			}
 			h.transport.Clear()
-			_, err := d.Redeliver(t.Context(), "o-0/0/2/shop")
+			_, err := d.Resend(t.Context(), "o-0/0/2/shop")
 
 			return err
 		})
 
-		if _, err := d.Redeliver(t.Context(), "o-0/0/2/shop"); !errors.Is(err, notify.ErrPending) {
+		if _, err := d.Resend(t.Context(), "o-0/0/2/shop"); !errors.Is(err, notify.ErrPending) {
 			t.Errorf("another has sent it again: %v", err)
 		}
 
-		if got := h.get(d, "o-0/0/2/shop"); got.Redeliveries != 1 {
+		if got := h.get(d, "o-0/0/2/shop"); got.Resends != 1 {
 			t.Errorf("%+v", got)
 		}
 	})

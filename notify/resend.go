@@ -165,20 +165,20 @@ func (d *Deliveries) Scan(ctx context.Context, fn func(Delivery) bool) error {
 	return nil
 }
 
-// Redeliver sends an ended delivery again, under the same key and with a new schedule. It returns
+// Resend sends an ended delivery again, under the same key and with a new schedule. It returns
 // ErrPending if the delivery has not ended, ErrDisabled if its endpoint is disabled, and ErrNotFound if
 // there is no such delivery, or if its endpoint was removed.
-func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error) {
-	return d.redeliverUnless(ctx, id, func(Delivery) bool { return false })
+func (d *Deliveries) Resend(ctx context.Context, id string) (Delivery, error) {
+	return d.resendUnless(ctx, id, func(Delivery) bool { return false })
 }
 
-// RedeliverFrom is Redeliver for a caller that has seen the delivery before, with the number of redeliveries.
-// If it has been sent again since, RedeliverFrom does nothing and succeeds.
-func (d *Deliveries) RedeliverFrom(ctx context.Context, id string, redeliveries int) (Delivery, error) {
-	return d.redeliverUnless(ctx, id, func(delivery Delivery) bool { return delivery.Redeliveries > redeliveries })
+// ResendFrom is Resend for a caller that has seen the delivery before, with the number of resends.
+// If it has been sent again since, ResendFrom does nothing and succeeds.
+func (d *Deliveries) ResendFrom(ctx context.Context, id string, resends int) (Delivery, error) {
+	return d.resendUnless(ctx, id, func(delivery Delivery) bool { return delivery.Resends > resends })
 }
 
-func (d *Deliveries) redeliverUnless(ctx context.Context, id string, happened func(Delivery) bool) (Delivery, error) {
+func (d *Deliveries) resendUnless(ctx context.Context, id string, happened func(Delivery) bool) (Delivery, error) {
 	for range changeRounds {
 		delivery, err := d.Get(ctx, id)
 		switch {
@@ -187,27 +187,27 @@ func (d *Deliveries) redeliverUnless(ctx context.Context, id string, happened fu
 		case happened(delivery):
 			return delivery, nil
 		case !delivery.ended():
-			return delivery, fmt.Errorf("redeliver %s: %w", id, ErrPending)
+			return delivery, fmt.Errorf("resend %s: %w", id, ErrPending)
 		}
 
 		// If the endpoint is removed or disabled after this read, the workers end the delivery.
 		e, err := d.activeEndpoint(ctx, delivery.Endpoint)
 		switch {
 		case err != nil:
-			return delivery, fmt.Errorf("redeliver %s: %w", id, err)
+			return delivery, fmt.Errorf("resend %s: %w", id, err)
 		case !e.owns(delivery):
-			return delivery, fmt.Errorf("redeliver %s: endpoint %s of this delivery: %w: %s", id, e.ID, ErrNotFound, reasonReplaced)
+			return delivery, fmt.Errorf("resend %s: endpoint %s of this delivery: %w: %s", id, e.ID, ErrNotFound, reasonReplaced)
 		}
 		delivery.generation = e.generation
 
 		// If it was not stored, a worker or another call has changed the delivery, which is read
 		// again.
-		if stored, err := d.redeliver(ctx, &delivery); err != nil || stored {
+		if stored, err := d.resend(ctx, &delivery); err != nil || stored {
 			return delivery, err
 		}
 	}
 
-	return Delivery{}, fmt.Errorf("redeliver %s: %w", id, ErrContended)
+	return Delivery{}, fmt.Errorf("resend %s: %w", id, ErrContended)
 }
 
 // activeEndpoint returns the endpoint, or why nothing may be sent to it.
@@ -220,11 +220,11 @@ func (d *Deliveries) activeEndpoint(ctx context.Context, id string) (Endpoint, e
 	return e, err
 }
 
-func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, error) {
+func (d *Deliveries) resend(ctx context.Context, delivery *Delivery) (bool, error) {
 	again := *delivery
 	// Attempts is 0 again, so the whole schedule applies once more.
 	again.Status, again.Attempts, again.NextTry = Pending, 0, d.clock.Now().UTC()
-	again.Redeliveries++
+	again.Resends++
 
 	stored, err := d.records.store(ctx, delivery, again)
 	if stored {
@@ -232,51 +232,6 @@ func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, e
 	}
 
 	return stored, err
-}
-
-// RedeliverMissed sends an endpoint at most limit of its MISSED deliveries again whose transitions
-// were at since or later. It returns their number. Fewer than limit means that no such delivery is
-// left. The endpoint must be active. What a former endpoint with the same id has missed is not sent.
-func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since time.Time, limit int) (count int, err error) {
-	e, err := d.activeEndpoint(ctx, endpoint)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("redeliver: %w", err)
-	case limit < 1:
-		return 0, fmt.Errorf("%w: limit %d: at least 1", ErrInvalid, limit)
-	}
-
-	for after := ""; count < limit; {
-		var page []Delivery
-		// Deliveries that are sent again leave this queue. The position stays valid: it is behind
-		// them.
-		if page, after, err = d.List(ctx, endpoint, Missed, since, after, min(limit-count, maxList)); err != nil {
-			return count, err
-		}
-
-		for _, delivery := range page {
-			// An endpoint that had this id before has missed it.
-			if !e.owns(delivery) {
-				continue
-			}
-			delivery.generation = e.generation
-
-			stored, err := d.redeliver(ctx, &delivery)
-			if err != nil {
-				return count, err
-			}
-
-			if stored {
-				count++
-			}
-		}
-
-		if after == "" {
-			break
-		}
-	}
-
-	return count, nil
 }
 
 // Test sends a message of type "ratchet.test" to an endpoint, once and without a record. It returns
