@@ -223,6 +223,12 @@ type orderShown struct {
 	// Own are attributes of the caller's own: each is one type of DynamoDB's with its value.
 	Own                             map[string]map[string]json.RawMessage
 	Parcels                         []struct{ TrackingNumber string }
+	ShippingAddress, BillingAddress map[string]string
+	Metadata                        map[string]string
+	Notes                           []struct {
+		At       moment
+		By, Text string
+	}
 	Timers                          []timer
 	Cause                           struct{ Code, Text, Actor string }
 	CreatedAt, UpdatedAt, EnteredAt moment

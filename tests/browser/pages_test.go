@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/sha512"
 	"encoding/base64"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -92,6 +93,60 @@ func TestPagesCanBeReadWithoutScripts(t *testing.T) {
 		if text := page.look("document.querySelector('main').innerText"); len(text) < 40 {
 			t.Errorf("%s: %q", path, text)
 		}
+	}
+}
+
+// TestTheEleventhTabLoads: a browser has six connections to a server, and each page that is followed takes one. Pages in the background
+// give theirs back.
+func TestTheEleventhTabLoads(t *testing.T) {
+	address := openConsole(t)
+	page := openTab(t)
+
+	for i := range 11 {
+		page.session = "" // of the browser itself
+
+		var target struct{ TargetID string }
+		page.call("Target.createTarget", map[string]any{"url": fmt.Sprint(address, "/console/orders/o-", i+1)}, &target)
+
+		var attached struct{ SessionID string }
+		page.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+		page.session = attached.SessionID
+
+		page.call("Page.bringToFront", nil, nil)
+		page.sees("The way that it has taken")
+		// It is followed: its connection is open.
+		page.until("performance.getEntriesByType('resource').some(e => e.name.includes('/console/live/')) || !!document.querySelector('main')._htmx?.sse", "true")
+	}
+}
+
+// TestADragShowsAPartOfTheTimeLine by the mouse.
+func TestADragShowsAPartOfTheTimeLine(t *testing.T) {
+	address := openConsole(t)
+	page := openTab(t)
+	page.open(address + "/console/orders/o-1")
+	page.sees("What happened, by time")
+	page.until("customElements.get('rt-ago') !== undefined", "true")
+
+	var box struct{ X, Y, Width float64 }
+	place := page.look("(() => { const e = document.querySelector('svg.lanes'); e.scrollIntoView({block: 'center'}); const d = [...e.querySelectorAll('a[data-at]')].at(-1).getBoundingClientRect(); return JSON.stringify({x: d.x + d.width / 2, y: e.getBoundingClientRect().y + 4, width: 8}) })()")
+	if err := json.Unmarshal([]byte(place), &box); err != nil {
+		t.Fatalf("%s: %v", place, err)
+	}
+
+	for _, step := range []struct {
+		kind string
+		x    float64
+	}{{"mousePressed", box.X - box.Width}, {"mouseMoved", box.X}, {"mouseMoved", box.X + 2*box.Width}, {"mouseReleased", box.X + 2*box.Width}} {
+		page.call("Input.dispatchMouseEvent", map[string]any{"type": step.kind, "x": step.x, "y": box.Y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+	}
+	page.until("new URL(location.href).searchParams.has('from') && new URL(location.href).searchParams.has('to')", "true")
+	page.sees("What happened, by time")
+
+	page.mu.Lock()
+	defer page.mu.Unlock()
+
+	if len(page.refused) > 0 {
+		t.Errorf("refused, or failed: %v", page.refused)
 	}
 }
 
