@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"errors"
-	"html/template"
+	"fmt"
+	"html"
 	"net/http"
 	"slices"
 )
@@ -183,19 +185,30 @@ func CodeOf(err error) string {
 	return ""
 }
 
-// errorsPage is the page of ErrorsPath.
-var errorsPage = template.Must(template.New("errors").Parse(`<!doctype html>
+// errorsPage returns the page of ErrorsPath. It is put together by hand: a program with html/template keeps every method
+// of every type (see internal/templates).
+func errorsPage() []byte {
+	page := bytes.NewBufferString(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Ratchet: error codes</title>
 <h1>Error codes</h1>
-<dl>{{range .}}{{$code := (index . 0).Code}}
-<dt id="{{$code}}"><code>{{$code}}</code></dt>{{range .}}<dd>{{.Status}}: {{.Hint}}</dd>{{end}}{{end}}
-</dl></html>
-`))
+<dl>`)
+
+	for _, codes := range codesTogether() {
+		fmt.Fprintf(page, "\n<dt id=\"%[1]s\"><code>%[1]s</code></dt>", html.EscapeString(codes[0].Code))
+
+		for _, c := range codes {
+			fmt.Fprintf(page, "<dd>%d: %s</dd>", c.Status, html.EscapeString(c.Hint))
+		}
+	}
+	page.WriteString("\n</dl></html>\n")
+
+	return page.Bytes()
+}
 
 // serveErrors serves the page of ErrorsPath.
 func (s *service) serveErrors(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = errorsPage.Execute(w, codesTogether()) // fails only if the client is gone
+	_, _ = w.Write(errorsPage()) // fails only if the client is gone
 }
 
 // codesTogether returns the entries of each code, in the order of the codes' first entries: the page has

@@ -167,7 +167,7 @@ func (s *service) createJob(ctx context.Context, c caller, in *createJobInput) (
 
 	var open *jobs.OpenError
 	if errors.As(err, &open) {
-		return nil, newProblem(http.StatusConflict, "job_open", "Job "+open.ID+" of this kind has not ended.")
+		return nil, newProblem(http.StatusConflict, "job_open", "Job "+open.ID+" of this kind has not ended, and a tenant has one open job of each kind.")
 	}
 
 	return showJob(c, j, err)

@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"maps"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -141,4 +143,88 @@ func TestSourcesOfDeadLetters(t *testing.T) {
 		}
 	}
 	same(t, "sources", found, []string{"a", "b", "c"})
+}
+
+// TestEverySystemAttributeComesWithAMessage: the engine adds each attribute of a message that the API model has, alone
+// and with all others.
+func TestEverySystemAttributeComesWithAMessage(t *testing.T) {
+	q := openQueue(t, "dead.fifo", map[string]string{"VisibilityTimeout": "0"})
+	dead := q.url
+	q.url = q.create("q.fifo", map[string]string{
+		"VisibilityTimeout": "0", "RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":1}`,
+	})
+
+	if _, err := q.api.SendMessage(t.Context(), &sqs.SendMessageInput{
+		QueueUrl: &q.url, MessageBody: aws.String("b"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
+		MessageSystemAttributes: map[string]qtypes.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1")}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	// The second receive moves the message, which was received once, to the other queue.
+	q.receive(1)
+	q.receive(1)
+	q.url = dead
+
+	receive := func(name qtypes.MessageSystemAttributeName) map[string]string {
+		t.Helper()
+
+		got := q.receive(1, func(in *sqs.ReceiveMessageInput) {
+			in.MessageSystemAttributeNames = []qtypes.MessageSystemAttributeName{name}
+		})
+		if len(got) != 1 {
+			t.Fatalf("%s: %d messages", name, len(got))
+		}
+
+		return got[0].Attributes
+	}
+	all := receive("All")
+
+	for _, name := range qtypes.MessageSystemAttributeName("").Values() {
+		if name == "All" {
+			continue
+		}
+
+		if all[string(name)] == "" {
+			t.Errorf("%s is not among all: %v", name, all)
+		}
+
+		if alone := receive(name); len(alone) != 1 || alone[string(name)] == "" {
+			t.Errorf("%s alone: %v", name, alone)
+		}
+	}
+}
+
+// TestWhatQueuesRefuseByName has the members of the API model that the engine does not have. docs/reference/engine.md
+// lists them.
+func TestWhatQueuesRefuseByName(t *testing.T) {
+	q := openQueue(t, "q.fifo", nil)
+
+	_, err := q.api.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &q.url, ReceiveRequestAttemptId: aws.String("a")})
+	refusedByName(t, err, "ReceiveRequestAttemptId")
+
+	for name, value := range map[string]qtypes.MessageAttributeValue{
+		"StringListValues": {DataType: aws.String("String"), StringListValues: []string{"a"}},
+		"BinaryListValues": {DataType: aws.String("Binary"), BinaryListValues: [][]byte{{1}}},
+	} {
+		_, err := q.api.SendMessage(t.Context(), &sqs.SendMessageInput{
+			QueueUrl: &q.url, MessageBody: aws.String("b"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
+			MessageAttributes: map[string]qtypes.MessageAttributeValue{"list": value},
+		})
+		refusedByName(t, err, name)
+	}
+}
+
+// refusedByName expects a refusal that names a member, in a document too.
+func refusedByName(t *testing.T, err error, name string) {
+	t.Helper()
+
+	if err == nil || !strings.Contains(err.Error(), name) {
+		t.Errorf("%s: %v", name, err)
+	}
+
+	page, readErr := os.ReadFile("../docs/reference/engine.md")
+	if readErr != nil || !strings.Contains(string(page), "`"+name+"`") {
+		t.Errorf("docs/reference/engine.md does not list %s (%v)", name, readErr)
+	}
 }

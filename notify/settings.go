@@ -60,7 +60,7 @@ type Settings struct {
 	Rate float64 `json:"rate,omitempty"`
 	// Concurrency is the most attempts of one worker at the same time, 1 to 64. Default 8.
 	Concurrency int `json:"concurrency,omitempty"`
-	// Subject and Text are templates (text/template) of an e-mail; see
+	// Subject and Text are templates of an e-mail, with the syntax of text/template; see
 	// notify/destination. Each has a default.
 	Subject string `json:"subject,omitempty"`
 	Text    string `json:"text,omitempty"`

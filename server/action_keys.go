@@ -22,7 +22,7 @@ const actionKeysFile = "action-keys"
 // AWS and endpoints on other machines have no keys, and package actions refuses to create an action.
 func actionKeys(cfg Config, isEmbedded bool) ([]actions.Key, error) {
 	if cfg.ActionKeys != "" {
-		keys, err := actions.ParseKeys(cfg.ActionKeys)
+		keys, err := actions.ParseKeys(cfg.ActionKeys.Reveal())
 		if err != nil {
 			return nil, fmt.Errorf("action-keys: %w", err)
 		}

@@ -76,7 +76,7 @@ func TestKeysOfActionsMayBeConfigured(t *testing.T) {
 		t.Errorf("bad keys: %v", err)
 	}
 
-	if _, err := embed(t, server.Config{Data: dir, ActionKeys: actions.NewKey(2).Reveal() + " " + actions.NewKey(1).Reveal()}); err != nil {
+	if _, err := embed(t, server.Config{Data: dir, ActionKeys: server.Secret(actions.NewKey(2).Reveal() + " " + actions.NewKey(1).Reveal())}); err != nil {
 		t.Error(err)
 	}
 
@@ -86,7 +86,7 @@ func TestKeysOfActionsMayBeConfigured(t *testing.T) {
 }
 
 func TestWebhookSettingsAreChecked(t *testing.T) {
-	secret := strings.Repeat("s", 24)
+	secret := server.Secret(strings.Repeat("s", 24))
 	for name, cfg := range map[string]server.Config{
 		"no secret":           {Notify: "http://127.0.0.1:1/"},
 		"a short secret":      {Notify: "http://127.0.0.1:1/", WebhookSecret: "canary"},

@@ -62,7 +62,7 @@ func (b *Backend) StartAdmin(ctx context.Context) (*Admin, error) {
 	a := &Admin{
 		url: "http://" + listener.Addr().String(),
 		server: &http.Server{
-			Handler:           guard.Handler(b.adminHandler(ctx, loopback)),
+			Handler:           listeners.CloseChunked(guard.Handler(b.adminHandler(ctx, loopback))),
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       15 * time.Second,
 			WriteTimeout:      2 * time.Minute, // a profile takes 30 s

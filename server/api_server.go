@@ -74,7 +74,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	}
 
 	listener = listeners.Limit(listener, proxies, maxConnections, maxConnectionsPerClient)
-	server := api.Server(proxies.Handler(handler))
+	server := api.Server(listeners.CloseChunked(proxies.Handler(handler)))
 	// The context of a request does not end with ctx, so that requests can finish in the drain below.
 	server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
 	// The server logs faults of single connections. Clients cause most of them, so the level is debug.

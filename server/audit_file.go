@@ -55,15 +55,13 @@ func (w *auditWriter) open() error {
 	return nil
 }
 
-// Write appends a line.
+// Write appends a line. If the file cannot be changed for a new one, the line goes into the file before: no line is lost
+// for the sake of the size.
 func (w *auditWriter) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if err := w.rotate(int64(len(line))); err != nil {
-		return 0, err
-	}
-
+	_ = w.rotate(int64(len(line)))
 	n, err := w.file.Write(line)
 	w.size += int64(n)
 
@@ -72,23 +70,24 @@ func (w *auditWriter) Write(line []byte) (int, error) {
 
 // rotate goes on in a new file if the present one is full or was moved. w.mu must be held.
 func (w *auditWriter) rotate(more int64) error {
-	switch {
-	case w.size > 0 && w.size+more > w.most:
-		if err := os.Rename(w.path, w.path+oldAudit); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	case time.Now().Before(w.look):
+	full := func() bool { return w.size > 0 && w.size+more > w.most }
+	if !full() && time.Now().Before(w.look) {
 		return nil
-	default:
-		w.look = time.Now().Add(auditLook)
+	}
+	w.look = time.Now().Add(auditLook)
 
-		if w.isAtPath() {
+	// A file that another process has renamed is not at the path, and the one that is there is not full.
+	if w.isAtPath() {
+		if !full() {
 			return nil
+		}
+
+		if err := os.Rename(w.path, w.path+oldAudit); err != nil {
+			return err
 		}
 	}
 
 	before := w.file
-	// If it fails, the lines go on into the file before.
 	if err := w.open(); err != nil {
 		return err
 	}
@@ -96,14 +95,16 @@ func (w *auditWriter) rotate(more int64) error {
 	return before.Close()
 }
 
-// isAtPath reports whether the open file is the one at the path.
+// isAtPath reports whether the open file is the one at the path. It learns how large the file is, into which other
+// processes may write.
 func (w *auditWriter) isAtPath() bool {
-	there, err := os.Stat(w.path)
+	here, err := w.file.Stat()
 	if err != nil {
 		return false
 	}
+	w.size = here.Size()
 
-	here, err := w.file.Stat()
+	there, err := os.Stat(w.path)
 
 	return err == nil && os.SameFile(here, there)
 }

@@ -13,7 +13,7 @@ type verifier interface {
 
 // callbackKeys returns a verifier of callbacks with the secrets of a setting. It returns nil if the
 // setting is empty, and then every callback is refused.
-func callbackKeys(setting, secrets string) (verifier, error) {
+func callbackKeys(setting string, secrets Secret) (verifier, error) {
 	if secrets == "" {
 		return nil, nil
 	}

@@ -45,15 +45,15 @@ type Config struct {
 	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
 	// a rotation it holds the new secret and the old one, separated by a space. A URL in
 	// Notify needs it. Default: none. It is never printed.
-	WebhookSecret string `koanf:"webhook-secret"`
+	WebhookSecret Secret `koanf:"webhook-secret"`
 	// SMTPURL is the server that e-mails to endpoints go through:
 	// smtp://[USER:PASSWORD@]HOST:PORT. SMTPFrom is the sender. Empty: no e-mails. SMTPURL
 	// is never printed.
-	SMTPURL  string `koanf:"smtp-url"`
+	SMTPURL  Secret `koanf:"smtp-url"`
 	SMTPFrom string `koanf:"smtp-from"`
 	// CallbackSecret verifies the payment processor's callbacks, in the form of WebhookSecret. Empty:
 	// every callback is refused. It is never printed.
-	CallbackSecret string `koanf:"callback-secret"`
+	CallbackSecret Secret `koanf:"callback-secret"`
 	// WebhookReach says which addresses webhooks may be sent to: "public", "loopback" or
 	// "private", see [webhooks.Reach]. Default: loopback if the data is on this machine,
 	// else public, and always public under `ratchet serve` with authentication.
@@ -85,7 +85,7 @@ type Config struct {
 	// ActionKeys sign the ids of one-time actions and hash their PINs: VERSION:BASE64, the
 	// signing key first, then older ones (`ratchet actions key` makes one). Empty: the
 	// keys in the data directory; on AWS there are none. They are never printed.
-	ActionKeys string `koanf:"action-keys"`
+	ActionKeys Secret `koanf:"action-keys"`
 	// RequestsQueue is the SQS queue that transition requests arrive on: its URL, or its
 	// name, which Init creates. Empty: no queue. See package queues/requests.
 	RequestsQueue string `koanf:"requests-queue"`
@@ -133,10 +133,10 @@ type Config struct {
 	// name a carrier.
 	Carrier string `koanf:"carrier"`
 	// CarrierToken is the bearer token for a carrier's URL. Empty: none is sent. It is never printed.
-	CarrierToken string `koanf:"carrier-token"`
+	CarrierToken Secret `koanf:"carrier-token"`
 	// CarrierSecret verifies the callbacks of the carrier, in the form of WebhookSecret. Empty:
 	// every callback is refused. It is never printed.
-	CarrierSecret string `koanf:"carrier-secret"`
+	CarrierSecret Secret `koanf:"carrier-secret"`
 	// CarrierFaults are the faults of the sandbox carrier. Default: none.
 	CarrierFaults CarrierFaults `koanf:",squash"`
 	// AdminListen is the HOST:PORT where a process serves its health and its metrics, without

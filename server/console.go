@@ -85,7 +85,7 @@ func (b *Backend) consoleLogin(ctx context.Context) (*session.Login, error) {
 	into := session.Config{Keys: b.APIKeys, Secrets: secrets, MaxScope: auth.Scope(cfg.MaxScope), URL: cfg.Address, Log: b.log}
 
 	if cfg.ClientID != "" {
-		into.Provider = &session.Provider{Claims: b.Config.API.claims(), ClientID: cfg.ClientID, ClientSecret: cfg.ClientSecret, Scopes: cfg.Scopes}
+		into.Provider = &session.Provider{Claims: b.Config.API.claims(), ClientID: cfg.ClientID, ClientSecret: cfg.ClientSecret.Reveal(), Scopes: cfg.Scopes}
 
 		if cfg.ClaimsToken == claimsOfAPI {
 			tokens, err := b.tokens()

@@ -21,7 +21,7 @@ type ConsoleConfig struct {
 	// https://HOST/console/login/callback. Empty: no login there.
 	ClientID string `koanf:"console-client-id"`
 	// ClientSecret is the secret of ClientID. Empty for a public client. It is never printed.
-	ClientSecret string `koanf:"console-client-secret"`
+	ClientSecret Secret `koanf:"console-client-secret"`
 	// Scopes are asked for at the issuer, beside openid, separated by commas or spaces. Default: none.
 	Scopes []string `koanf:"console-scopes"`
 	// ClaimsToken says which token of a login has tenant and scopes: "access", the one that the API accepts, or
@@ -31,7 +31,7 @@ type ConsoleConfig struct {
 	MaxScope string `koanf:"console-max-scope"`
 	// Secret seals the cookies of logins: texts of at least 32 characters, separated by spaces. The first one seals,
 	// all open. Empty: a random one that the processes share in the table of API keys. It is never printed.
-	Secret string `koanf:"console-secret"`
+	Secret Secret `koanf:"console-secret"`
 }
 
 // The values of [ConsoleConfig.Console] and [ConsoleConfig.ClaimsToken].
@@ -85,7 +85,7 @@ func (c ConsoleConfig) validate(issuer string) error {
 }
 
 func (c ConsoleConfig) secrets() (secrets [][]byte) {
-	for _, text := range splitList([]string{c.Secret}) {
+	for _, text := range splitList([]string{c.Secret.Reveal()}) {
 		secrets = append(secrets, []byte(text))
 	}
 

@@ -30,7 +30,7 @@ func (b *Backend) ServeEngine(ctx context.Context, listener net.Listener) error 
 	b.own.add(listener.Addr())
 
 	server := &http.Server{
-		Handler:           b.Engine.Handler(),
+		Handler:           listeners.CloseChunked(b.Engine.Handler()),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,

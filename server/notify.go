@@ -84,7 +84,7 @@ func (b *Backend) opener() (destination.Opener, error) {
 	if b.Config.SMTPURL == "" {
 		return o, nil
 	}
-	o.Mail = &destination.MailServer{URL: b.Config.SMTPURL, From: b.Config.SMTPFrom}
+	o.Mail = &destination.MailServer{URL: b.Config.SMTPURL.Reveal(), From: b.Config.SMTPFrom}
 
 	return o, o.Mail.Validate()
 }
@@ -146,8 +146,8 @@ func configuredEndpoints(cfg Config) ([]notify.Endpoint, error) {
 }
 
 // webhookSecrets parses the secrets of a setting, which are separated by spaces.
-func webhookSecrets(setting, value string) (secrets []webhooks.Secret, err error) {
-	for text := range strings.FieldsSeq(value) {
+func webhookSecrets(setting string, value Secret) (secrets []webhooks.Secret, err error) {
+	for text := range strings.FieldsSeq(value.Reveal()) {
 		secret, err := webhooks.ParseSecret(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", setting, err)
@@ -164,7 +164,7 @@ func webhookSecrets(setting, value string) (secrets []webhooks.Secret, err error
 
 // webhookKeys returns the secrets of a setting as keys. The first one signs; all of them
 // verify.
-func webhookKeys(setting, value string) (*webhooks.Keys, error) {
+func webhookKeys(setting string, value Secret) (*webhooks.Keys, error) {
 	secrets, err := webhookSecrets(setting, value)
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func (b *Backend) newCarrier() (shipping.Carrier, error) {
 		return nil, nil
 	}
 
-	return httpcarrier.New(httpcarrier.Config{URL: b.Config.Carrier, Token: b.Config.CarrierToken, Transport: b.carrierTransport()})
+	return httpcarrier.New(httpcarrier.Config{URL: b.Config.Carrier, Token: b.Config.CarrierToken.Reveal(), Transport: b.carrierTransport()})
 }
 
 func (b *Backend) newSandboxCarrier() (shipping.Carrier, error) {

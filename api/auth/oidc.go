@@ -64,10 +64,13 @@ func newOIDC(claims Claims, client *http.Client) (*OIDC, error) {
 		return nil, err
 	}
 
+	bounded := *client
+	bounded.Transport = BoundedTransport(client.Transport)
+
 	return &OIDC{
 		claims:      claims,
-		client:      client,
-		keys:        newThrottledTransport(client.Transport),
+		client:      &bounded,
+		keys:        newThrottledTransport(bounded.Transport),
 		discovering: make(chan struct{}, 1),
 	}, nil
 }

@@ -19,12 +19,20 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"ratchet/cmd/cli/internal/exit"
 	"ratchet/server"
 )
 
 // Main runs the command that the program's arguments name, with the parts, and ends the process.
 func Main(parts server.Parts) {
+	_, err := execute(parts)
+	os.Exit(exit.Report(err))
+}
+
+// execute runs the command that the program's arguments name, and returns it with its error.
+func execute(parts server.Parts) (*cobra.Command, error) {
 	if os.Getenv("GOGC") == "" {
 		// Ratchet makes much short-lived garbage over a small heap. A collection a quarter as often
 		// costs some tens of megabytes and saves about a sixth of the time.
@@ -37,7 +45,8 @@ func Main(parts server.Parts) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 
 	go stopOnSignals(signals, cancel, os.Exit)
-	os.Exit(exit.Report(newRoot(parts).ExecuteContext(ctx)))
+
+	return newRoot(parts).ExecuteContextC(ctx)
 }
 
 // stopOnSignals asks the command to stop at the first signal and ends the process at the second

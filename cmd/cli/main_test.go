@@ -2,7 +2,9 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -10,16 +12,33 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"ratchet/cmd/cli/internal/exit"
 	"ratchet/server"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"ratchet":  func() { Main(server.Parts{}) },
+		"ratchet":  statedMain,
 		"receiver": receiverMain,
 		"carrier":  carrierMain,
 	})
 }
+
+// statedMain is Main, and ends with notStated if the help of the command does not name its exit status.
+func statedMain() {
+	c, err := execute(server.Parts{})
+
+	status := exit.Report(err)
+	if !isStated(c, err) {
+		fmt.Fprintf(os.Stderr, "the help of %s does not name the exit status %d: see statuses.txt\n", c.CommandPath(), status)
+
+		status = notStated
+	}
+
+	os.Exit(status)
+}
+
+const notStated = 99
 
 // TestScripts runs the commands as a user types them; each script in testdata/script shows what the
 // commands promise.
@@ -61,10 +80,10 @@ func runScripts(t *testing.T, p testscript.Params, settings map[string]string) {
 
 				err = ts.Exec(args[1], args[2:]...)
 				got := 0
-				var exit *exec.ExitError
+				var ended *exec.ExitError
 				switch {
-				case errors.As(err, &exit):
-					got = exit.ExitCode()
+				case errors.As(err, &ended):
+					got = ended.ExitCode()
 				case err != nil:
 					ts.Fatalf("%v: %v", args[1:], err)
 				}

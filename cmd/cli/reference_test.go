@@ -212,7 +212,7 @@ func configurationPage(t *testing.T) string {
 			t.Errorf("setting %s has no comment", name)
 		}
 
-		if slices.Contains(settings.Secrets, name) {
+		if slices.Contains(secretSettings(), name) {
 			meaning = "*Secret.* " + meaning
 		}
 
@@ -361,6 +361,11 @@ func TestCommandReference(t *testing.T) {
 		fmt.Fprintf(&page, "## ratchet %s\n\n%s.\n\n", path, command.Short)
 		writeText(&page, command.Long)
 		writeText(&page, "usage: "+command.UseLine()+"\n\n"+command.Example)
+
+		if statuses := settings.Statuses(command); statuses != "" {
+			page.WriteString(statuses + "\n\n")
+		}
+
 		writeFlags(&page, settings.FlagsIn(command, ""))
 		writeGroups(&page, s.Used[command])
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/develop"
@@ -19,8 +20,9 @@ const rootHelp = `Ratchet moves orders forward, each transition at most once. Be
 
 Exit status of every command: 0 done, 1 failed or a check found a discrepancy, 2 bad
 arguments or input, 3 the request was decided and not applied (refused, or in conflict
-with an earlier one), 4 not found, 5 stopped with tasks given back unfinished, 6 Ctrl-C
-has paused the job of the command, 130 ended at once by a second signal. ` + "`ratchet actions`" + ` has more.`
+with an earlier one), 4 not found (also: no data where the command looks), 5 stopped with
+tasks given back unfinished, 6 Ctrl-C has paused the job of the command, 130 ended at once by
+a second signal. The help of a command says what they mean there.`
 
 // groups are the groups of commands, in the order of the help. Each is a folder.
 var groups = []struct {
@@ -66,6 +68,7 @@ func newCommands(s *settings.Settings) *cobra.Command {
 	// After auditActs, which gives commands more groups of flags.
 	s.DefineFlags(root)
 	addExamples(root)
+	addStatuses(root, statusesOf())
 	addCompletion(s, root)
 	s.BePatient(root)
 

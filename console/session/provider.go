@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ type Provider struct {
 // algorithms are the accepted signatures: none with a shared secret.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 
-var providerClient = &http.Client{Timeout: providerTimeout}
+var providerClient = &http.Client{Timeout: providerTimeout, Transport: auth.BoundedTransport(nil)}
 
 // discover returns the configuration of the provider, which is read when it is needed first.
 func (p *Provider) discover() (*oidc.Provider, error) {
@@ -197,6 +198,29 @@ func (l *Login) useOnce(b begun) bool {
 	return true
 }
 
+// exchangeError returns the error of an exchange without the provider's words: they may repeat what a person has written,
+// or the secret of the client.
+func exchangeError(err error) error {
+	answered, is := errors.AsType[*oauth2.RetrieveError](err)
+
+	switch {
+	case !is || answered.Response == nil:
+		return err
+	case answered.Response.StatusCode >= http.StatusInternalServerError:
+		return fmt.Errorf("the provider answered %d", answered.Response.StatusCode)
+	}
+
+	code := answered.ErrorCode
+	if !slices.Contains(exchangeCodes, code) {
+		code = "with a code of its own"
+	}
+
+	return fmt.Errorf("%w: the provider refuses the code: %s", auth.ErrRefused, code)
+}
+
+// exchangeCodes are the codes of an answer that refuses an exchange (RFC 6749, 5.2).
+var exchangeCodes = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}
+
 // exchange asks the provider for the tokens of a code, and returns the session of their person. It fails with
 // auth.ErrRefused.
 func (p *Provider) exchange(ctx context.Context, b begun, code, origin string) (session, error) {
@@ -207,11 +231,8 @@ func (p *Provider) exchange(ctx context.Context, b begun, code, origin string) (
 	ctx = oidc.ClientContext(ctx, providerClient)
 
 	tokens, err := p.client(provider, origin).Exchange(ctx, code, oauth2.VerifierOption(b.Verifier))
-	if refused, is := errors.AsType[*oauth2.RetrieveError](err); is && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError {
-		// The body may have what a person has written.
-		return session{}, fmt.Errorf("%w: the provider refuses the code: %.64q", auth.ErrRefused, refused.ErrorCode)
-	} else if err != nil {
-		return session{}, err
+	if err != nil {
+		return session{}, exchangeError(err)
 	}
 
 	raw, _ := tokens.Extra("id_token").(string)

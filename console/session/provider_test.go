@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"math/big"
 	"net/http"
@@ -371,6 +372,24 @@ func TestALoginCountsOnce(t *testing.T) {
 
 	if _, got, err := finish(t, l, own, mine...); !errors.Is(err, session.ErrRefused) || len(got) != 0 {
 		t.Errorf("a stolen code: %v", err)
+	}
+}
+
+// TestAnAnswerOfTheProviderIsNotRepeated: the log says why a login failed, and the provider may repeat the secret.
+func TestAnAnswerOfTheProviderIsNotRepeated(t *testing.T) {
+	for status, want := range map[int]string{http.StatusInternalServerError: "answered 500", http.StatusBadRequest: "refuses the code"} {
+		p := newProvider(t)
+		l := loginAt(t, p, false)
+		cookies, callback := begin(t, l, p, "")
+		p.answer = func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"error":"bad s3cret","error_description":"not s3cret"}`)
+		}
+
+		if _, _, err := finish(t, l, callback, cookies...); err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v", status, err)
+		}
 	}
 }
 

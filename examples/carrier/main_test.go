@@ -49,7 +49,7 @@ func TestOrdersGoTheirWayWithABadCarrier(t *testing.T) {
 	env := ratchettest.Start(t, ratchettest.Config{Server: server.Config{
 		Carrier:       "http://" + address,
 		CarrierToken:  "a-token",
-		CarrierSecret: secret,
+		CarrierSecret: server.Secret(secret),
 		RefundReturns: true,
 	}})
 	env.SetStock("mug", 10)

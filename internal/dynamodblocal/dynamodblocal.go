@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -36,12 +37,19 @@ func Fetch(ctx context.Context, home string) (lib string, err error) {
 	// The script is embedded, so it needs no path to this repository.
 	script := exec.CommandContext(ctx, "sh", "-s", home) //nolint:gosec // a path of ours
 	script.Stdin, script.Stdout, script.Stderr = strings.NewReader(fetch), os.Stderr, os.Stderr
+	EndTogether(script)
 
 	if err := script.Run(); err != nil {
 		return "", fmt.Errorf("fetch DynamoDB Local into %s: %w", home, err)
 	}
 
 	return filepath.Join(home, "lib"), nil
+}
+
+// EndTogether makes what a command starts end with it, if its context ends.
+func EndTogether(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
 // Start downloads DynamoDB Local into the folder home, unless it is there already, and starts it

@@ -43,7 +43,7 @@ cat >"$dir/pom.xml" <<POM
   </dependencies>
 </project>
 POM
-mvn --batch-mode --quiet --file "$dir/pom.xml" \
+mvn --batch-mode --quiet -Dstyle.color=never --file "$dir/pom.xml" \
 	org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
 	-DincludeScope=runtime -DoutputDirectory="$dir/lib" </dev/null
 touch "$dir/fetched-$version"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/mail"
 	"strings"
-	"text/template"
 
+	"ratchet/internal/templates"
 	"ratchet/notify"
 	"ratchet/transitions"
 )
@@ -27,16 +27,16 @@ type recipient struct {
 type customers struct {
 	server    MailServer
 	orders    orders
-	to        *template.Template
+	to        *templates.Template
 	templates mailTemplates
 }
 
-func (o Opener) customers(to string, templates mailTemplates) (notify.Destination, error) {
+func (o Opener) customers(to string, texts mailTemplates) (notify.Destination, error) {
 	if o.Orders == nil {
 		return nil, fmt.Errorf("%w: mailto: orders cannot be read here", ErrUnsupported)
 	}
 
-	parsed, err := template.New("to").Option("missingkey=zero").Parse(to)
+	parsed, err := templates.Parse("to", to, templates.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("mailto: %w", err)
 	}
@@ -46,7 +46,7 @@ func (o Opener) customers(to string, templates mailTemplates) (notify.Destinatio
 		return nil, fmt.Errorf("mailto: %w", err)
 	}
 
-	return customers{*o.Mail, o.Orders, parsed, templates}, nil
+	return customers{*o.Mail, o.Orders, parsed, texts}, nil
 }
 
 // Send sends an e-mail to the address in the message's order. The error is notify.ErrSkipped if the

@@ -15,10 +15,11 @@ import (
 	"net/smtp"
 	"net/textproto"
 	"net/url"
+	"reflect"
 	"strings"
-	"text/template"
 	"time"
 
+	"ratchet/internal/templates"
 	"ratchet/notify"
 )
 
@@ -65,14 +66,18 @@ const (
 
 // mailTemplates are the templates of an endpoint. They see a notify.Notification: OrderID,
 // TransitionID, State, From, Event, At, Key and Attributes.
-type mailTemplates struct{ subject, text *template.Template }
+type mailTemplates struct{ subject, text *templates.Template }
+
+var mailOptions = templates.Options{Methods: map[reflect.Type]map[string]any{
+	reflect.TypeFor[notify.Notification](): {"ID": notify.Notification.ID},
+}}
 
 func parseTemplates(subject, text string) (t mailTemplates, err error) {
-	if t.subject, err = template.New("subject").Option("missingkey=zero").Parse(cmp.Or(subject, defaultSubject)); err != nil {
+	if t.subject, err = templates.Parse("subject", cmp.Or(subject, defaultSubject), mailOptions); err != nil {
 		return t, fmt.Errorf("subject: %w", err)
 	}
 
-	if t.text, err = template.New("text").Option("missingkey=zero").Parse(cmp.Or(text, defaultText)); err != nil {
+	if t.text, err = templates.Parse("text", cmp.Or(text, defaultText), mailOptions); err != nil {
 		return t, fmt.Errorf("text: %w", err)
 	}
 
@@ -110,7 +115,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-func execute(t *template.Template, data any) (string, error) {
+func execute(t *templates.Template, data any) (string, error) {
 	var out limited
 	err := t.Execute(&out, data)
 
@@ -214,7 +219,7 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 	if b.server.user != "" {
 		// PlainAuth refuses to send the password without encryption.
 		if err := client.Auth(smtp.PlainAuth("", b.server.user, b.server.password, b.server.host)); err != nil {
-			return err
+			return loginError(err)
 		}
 	}
 
@@ -233,6 +238,16 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 	_ = client.Quit() // the server has the e-mail
 
 	return nil
+}
+
+// loginError returns the error of a login without the server's words, which may repeat the password: tenants see the
+// errors of their deliveries.
+func loginError(err error) error {
+	if refused, is := errors.AsType[*textproto.Error](err); is {
+		return &textproto.Error{Code: refused.Code, Msg: "the server refuses the login"}
+	}
+
+	return err
 }
 
 func writeContent(client *smtp.Client, content []byte) error {

@@ -2,6 +2,7 @@ package destination_test
 
 import (
 	"bufio"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -171,6 +172,29 @@ func TestARefusedEmailIsRejectedOrTriedAgain(t *testing.T) {
 		if got, err := box.Send(t.Context(), message); err == nil || errors.Is(err, notify.ErrRejected) != rejected || fmt.Sprint(got.Status) != answer[:3] {
 			t.Errorf("%s: %+v, %v", answer, got, err)
 		}
+	}
+}
+
+// TestARefusedLoginShowsNoPassword: tenants see the errors of their deliveries, and the server is the operator's.
+func TestARefusedLoginShowsNoPassword(t *testing.T) {
+	server, through := startMailServer(t)
+	through.URL = strings.Replace(through.URL, "smtp://", "smtp://user:marked-password@", 1)
+
+	if err := through.Validate(); err != nil {
+		t.Fatal(err)
+	}
+
+	box, err := mailbox(t, through, func(*notify.Settings) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	login := base64.StdEncoding.EncodeToString([]byte("\x00user\x00marked-password"))
+	server.answers = map[string]string{"EHLO": "250-test\r\n250 AUTH PLAIN", "AUTH": "535 not " + login + " marked-password"}
+
+	got, err := box.Send(t.Context(), message)
+	if said := fmt.Sprint(got, err); err == nil || got.Status != 535 || strings.Contains(said, login) || strings.Contains(said, "marked") {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

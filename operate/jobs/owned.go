@@ -22,6 +22,7 @@ import (
 // owned is a job while this process owns it. job has the epoch of the owner, whose writes all depend on it.
 type owned struct {
 	r    *Runner
+	turn *turn
 	s    *Store
 	work Work
 	job  Job
@@ -89,18 +90,6 @@ func (o *owned) selecting(ctx, lease context.Context) (selection context.Context
 
 // renewEach is how soon an owner follows what a person asks for.
 const renewEach = 2 * time.Second
-
-// goOn returns why the work must end now, nil if it goes on.
-func (o *owned) goOn(ctx, lease context.Context) error {
-	switch {
-	case lease.Err() != nil:
-		return context.Cause(lease)
-	case o.wanted() != "":
-		return errWanted
-	}
-
-	return ctx.Err()
-}
 
 // do selects the subjects, and acts on them.
 func (o *owned) do(ctx, lease context.Context) error {

@@ -62,10 +62,13 @@ type RunnerConfig struct {
 	Lease time.Duration
 	// Look is the time between two looks for jobs, at least a millisecond. Default: 5 s.
 	Look time.Duration
-	// AtOnce is how many jobs run at the same time. Default: 4.
+	// AtOnce is how many jobs run at the same time, half of them for one tenant at most. Default: 4.
 	AtOnce int
 	// Log gets failures. Default: slog.Default().
 	Log *slog.Logger
+
+	// turn is how long a job runs before it makes room, between two acts, for one that waits for its place. Default: 1 min.
+	turn time.Duration
 }
 
 // Runner runs jobs. Any number of runners share the jobs of a table.
@@ -73,8 +76,9 @@ type Runner struct {
 	cfg RunnerConfig
 
 	mu      sync.Mutex
-	runs    map[string]bool
-	refused map[string]bool // jobs that this process has said it cannot run
+	turns   map[string]*turn     // the jobs that run
+	begun   map[string]time.Time // the last turn of open jobs
+	refused map[string]bool      // jobs that this process has said it cannot run
 }
 
 // NewRunner checks cfg and returns a runner.
@@ -82,6 +86,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
 	cfg.Look = cmp.Or(cfg.Look, 5*time.Second)
 	cfg.AtOnce = cmp.Or(cfg.AtOnce, 4)
+	cfg.turn = cmp.Or(cfg.turn, time.Minute)
 
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
@@ -101,7 +106,7 @@ func NewRunner(cfg RunnerConfig) (*Runner, error) {
 	require(cfg.Look >= time.Millisecond, "Look: at least 1ms")
 	require(cfg.AtOnce >= 1, "AtOnce: at least 1")
 
-	return &Runner{cfg: cfg, runs: map[string]bool{}, refused: map[string]bool{}}, errors.Join(faults...)
+	return &Runner{cfg: cfg, turns: map[string]*turn{}, begun: map[string]time.Time{}, refused: map[string]bool{}}, errors.Join(faults...)
 }
 
 // Run runs jobs until ctx ends. It ends the acts that run, and gives the jobs back.
@@ -117,6 +122,7 @@ func (r *Runner) Run(ctx context.Context) error {
 
 		if err == nil {
 			r.forget(open)
+			r.inOrder(open)
 		}
 
 		for _, j := range open {
@@ -129,13 +135,14 @@ func (r *Runner) Run(ctx context.Context) error {
 				continue
 			}
 
-			if !r.begin(j.ID) {
+			turn := r.begin(j)
+			if turn == nil {
 				continue
 			}
 
 			group.Go(func() {
 				defer r.end(j.ID)
-				r.take(ctx, j)
+				r.take(ctx, j, turn)
 			})
 		}
 
@@ -162,7 +169,7 @@ func (r *Runner) RunOne(ctx context.Context, tenant, id string) (Job, error) {
 			if err := r.refuses(j); err != nil {
 				return j, err
 			}
-			r.take(ctx, j)
+			r.take(ctx, j, nil)
 
 			// A job that was given back after an error is not taken again at once.
 			if j, err = r.cfg.Store.Get(context.WithoutCancel(ctx), tenant, id); err != nil || j.State.Ended() || j.State == Paused {
@@ -208,31 +215,15 @@ func (r *Runner) forget(open []Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	maps.DeleteFunc(r.refused, func(id string, _ bool) bool {
+	gone := func(id string) bool {
 		return !slices.ContainsFunc(open, func(j Job) bool { return j.ID == id })
-	})
-}
-
-func (r *Runner) begin(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-
-	if r.runs[id] || len(r.runs) >= r.cfg.AtOnce {
-		return false
 	}
-	r.runs[id] = true
-
-	return true
+	maps.DeleteFunc(r.refused, func(id string, _ bool) bool { return gone(id) })
+	maps.DeleteFunc(r.begun, func(id string, _ time.Time) bool { return gone(id) })
 }
 
-func (r *Runner) end(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.runs, id)
-}
-
-// take becomes the owner of the job and works on it.
-func (r *Runner) take(ctx context.Context, j Job) {
+// take becomes the owner of the job and works on it, until the turn is over; without a turn, to the end.
+func (r *Runner) take(ctx context.Context, j Job, turn *turn) {
 	s := r.cfg.Store
 	update := s.ifEpoch(j).
 		SetValue(epochName, dynamo.N(j.Epoch+1)).
@@ -249,7 +240,7 @@ func (r *Runner) take(ctx context.Context, j Job) {
 		return
 	}
 
-	o := &owned{r: r, s: s, work: r.cfg.Works[j.Kind], job: taken, log: r.cfg.Log.With("job", j.ID, "kind", string(j.Kind))}
+	o := &owned{r: r, turn: turn, s: s, work: r.cfg.Works[j.Kind], job: taken, log: r.cfg.Log.With("job", j.ID, "kind", string(j.Kind))}
 	o.run(ctx)
 }
 

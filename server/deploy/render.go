@@ -9,11 +9,13 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
+
+	"ratchet/internal/templates"
 )
 
 //go:embed templates/*.tmpl
@@ -85,7 +87,7 @@ func (k Kind) Files(p Program) (map[string][]byte, error) {
 }
 
 func render(name, text string, data page) ([]byte, error) {
-	t, err := template.New(name).Delims("<<", ">>").Option("missingkey=error").Funcs(functions).Parse(text)
+	t, err := templates.Parse(name, text, templates.Options{Left: "<<", Right: ">>", Strict: true, Functions: functions, Methods: methods})
 	if err != nil {
 		return nil, err
 	}
@@ -245,8 +247,15 @@ func longest(names []string) (width int) {
 	return width
 }
 
+// methods are the methods that the templates call.
+var methods = map[reflect.Type]map[string]any{reflect.TypeFor[page](): {
+	"Endpoints": page.Endpoints, "Integrations": page.Integrations, "MachineFile": page.MachineFile, "Marker": page.Marker,
+	"Parked": page.Parked, "PlaceholderWidth": page.PlaceholderWidth, "RoleWidth": page.RoleWidth, "Roles": page.Roles,
+	"Services": page.Services, "TableWidth": page.TableWidth, "Waits": page.Waits,
+}}
+
 // functions are the functions of the templates.
-var functions = template.FuncMap{
+var functions = map[string]any{
 	"camel":       camel,
 	"join":        strings.Join,
 	"statements":  Policy.statements,

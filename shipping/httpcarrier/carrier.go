@@ -238,7 +238,7 @@ func (c *Carrier) call(ctx context.Context, method, key, path string, body any) 
 	}
 
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
-		return s, answerError(response, text)
+		return s, c.answerError(response, text)
 	}
 
 	if err := json.Unmarshal(text, &s); err != nil || s.Status == "" {
@@ -249,12 +249,12 @@ func (c *Carrier) call(ctx context.Context, method, key, path string, body any) 
 	return s, nil
 }
 
-func answerError(response *http.Response, text []byte) error {
+func (c *Carrier) answerError(response *http.Response, text []byte) error {
 	e := &Error{Status: response.StatusCode}
 
 	var problem struct{ Code, Detail string }
 	if json.Unmarshal(text, &problem) == nil {
-		e.Code, e.Detail = clip(problem.Code), clip(problem.Detail)
+		e.Code, e.Detail = c.shown(problem.Code), c.shown(problem.Detail)
 	}
 
 	// Retry-After may also be a date. A date is ignored, because it depends on the clocks of both sides.
@@ -265,7 +265,13 @@ func answerError(response *http.Response, text []byte) error {
 	return e
 }
 
-func clip(text string) string {
+// shown returns the beginning of a text of the carrier. Errors are stored and logged, so the token is taken out of it: an
+// answer may repeat the headers of the call.
+func (c *Carrier) shown(text string) string {
+	if c.cfg.Token != "" {
+		text = strings.ReplaceAll(text, c.cfg.Token, "[redacted]")
+	}
+
 	// The cut may fall inside a character.
 	return strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
 }

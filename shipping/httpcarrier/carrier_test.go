@@ -2,6 +2,7 @@ package httpcarrier_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -191,6 +192,19 @@ func TestTheTokenIsRequired(t *testing.T) {
 	c := newCarrier(t, "wrong", http.StripPrefix("/v1", newSandbox(t, sandbox.Faults{}).Handler("right")))
 
 	if _, err := c.Book(t.Context(), key, "o-1"); err == nil || errors.Is(err, shipping.ErrRefused) || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestAnAnswerThatRepeatsTheTokenIsRedacted: errors of the carrier are stored and logged.
+func TestAnAnswerThatRepeatsTheTokenIsRedacted(t *testing.T) {
+	c := newCarrier(t, "marked-token", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_ = json.NewEncoder(w).Encode(map[string]string{"code": r.Header.Get("Authorization"), "detail": strings.Repeat("x", 190) + r.Header.Get("Authorization")})
+	}))
+
+	_, err := c.Book(t.Context(), key, "o-1")
+	if err == nil || strings.Contains(err.Error(), "marked") || !strings.Contains(err.Error(), "Bearer [redacted]") {
 		t.Errorf("got %v", err)
 	}
 }

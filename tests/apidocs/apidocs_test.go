@@ -31,7 +31,7 @@ func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
 	cfg := server.Config{
 		Data:           filepath.Join(t.TempDir(), "data"),
 		CarrierDelay:   time.Millisecond,
-		CallbackSecret: webhooks.NewSecret().Reveal(),
+		CallbackSecret: server.Secret(webhooks.NewSecret().Reveal()),
 		API:            server.APIConfig{WatchFor: 2 * time.Second},
 	}
 	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{})

@@ -226,9 +226,9 @@ func (r *recordedBackend) serveAPI() string {
 	r.vars["ACTION_KEYS"] = "1:MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 	b := r.connect("api", func(c *server.Config) {
-		c.ActionKeys = r.vars["ACTION_KEYS"]
-		c.CallbackSecret = webhooks.NewSecret().Reveal()
-		c.CarrierSecret = webhooks.NewSecret().Reveal()
+		c.ActionKeys = server.Secret(r.vars["ACTION_KEYS"])
+		c.CallbackSecret = server.Secret(webhooks.NewSecret().Reveal())
+		c.CarrierSecret = server.Secret(webhooks.NewSecret().Reveal())
 		c.API.WatchFor = time.Second
 		c.API.Rate = -1
 		c.API.Audit = "file:" + filepath.Join(t.TempDir(), "audit")

@@ -102,6 +102,11 @@ func decode[T any](t *testing.T, text []byte) (into T) {
 
 type descriptor struct{ Digest, MediaType string }
 
+// maxProgram is how many bytes the program may have, with the console in it. What links text/template's execution, or
+// another call of a method by a name that is not known before, keeps every method of every type, and adds 16 MB:
+// `go build -tags grpcnotrace -ldflags=-dumpdep ./cmd/ratchet` shows who, in lines with ReflectMethod.
+const maxProgram = 64e6
+
 // TestTheImageStarts builds the image, reads it as a container runtime does, and starts the program in its
 // files alone, as its user.
 func TestTheImageStarts(t *testing.T) {
@@ -140,6 +145,10 @@ func TestTheImageStarts(t *testing.T) {
 	content := files(t, unzip(t, blob(t, all, manifest.Layers[0].Digest)))
 	if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(content["etc/ssl/certs/ca-certificates.crt"]) {
 		t.Error("the image has no root certificates")
+	}
+
+	if size := len(content["ratchet"]); size == 0 || size > maxProgram {
+		t.Errorf("the program has %d bytes, at most %.0f: docs/internals/dependencies.md", size, maxProgram)
 	}
 
 	// Without an argument it is a worker; an argument names another command.

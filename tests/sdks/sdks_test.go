@@ -20,9 +20,12 @@ func TestSDKs(t *testing.T) {
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_DEFAULT_REGION=us-east-1", "AWS_PAGER=", "AWS_EC2_METADATA_DISABLED=true")
 
 	for name, command := range map[string][]string{
-		"AWS CLI":    {"bash", "cli.sh"},
-		"boto3":      {filepath.Join(sdks, "python/bin/python"), "boto.py"},
-		"JavaScript": {"node", "sdk.mjs"},
+		"AWS CLI":                {"bash", "cli.sh"},
+		"boto3":                  {filepath.Join(sdks, "python/bin/python"), "boto.py"},
+		"JavaScript":             {"node", "sdk.mjs"},
+		"JavaScript, executions": {"node", "flow.mjs"},
+		"JavaScript 2":           {"node", "sdk2.cjs"},
+		"Java":                   {"java", "-cp", filepath.Join(sdks, "java-sdk", "*"), "java/Engine.java"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -63,7 +63,7 @@ func TestTheTraceparentGoesWhereTheSettingsSay(t *testing.T) {
 			env := ratchettest.Start(t, ratchettest.Config{Server: server.Config{
 				Carrier:       booking.URL,
 				Notify:        hook.url,
-				WebhookSecret: webhooks.NewSecret().Reveal(),
+				WebhookSecret: server.Secret(webhooks.NewSecret().Reveal()),
 				Tracing:       server.TracingConfig{Endpoint: test.endpoint, Propagation: test.propagation},
 			}})
 

@@ -15,13 +15,14 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"text/template"
 
+	"ratchet/internal/templates"
 	"ratchet/workflow"
 	"ratchet/workflow/file"
 )
@@ -144,7 +145,7 @@ func (o Options) Render(modulePath string) (map[string][]byte, error) {
 		return nil, err
 	}
 
-	templates, err := template.ParseFS(files, "files/"+folder+"/*.tmpl")
+	sources, err := fs.Glob(files, "files/"+folder+"/*.tmpl")
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +157,13 @@ func (o Options) Render(modulePath string) (map[string][]byte, error) {
 	}{o.Name, modulePath, has("payments"), has("shipping"), has("stock")}
 
 	content := map[string][]byte{file.SchemaName: file.Schema()}
-	for _, t := range templates.Templates() {
-		var text bytes.Buffer
-		if err := t.Execute(&text, data); err != nil {
+	for _, name := range sources {
+		text, err := render(name, data)
+		if err != nil {
 			return nil, err
 		}
 
-		target := strings.TrimSuffix(t.Name(), ".tmpl")
+		target := strings.TrimSuffix(path.Base(name), ".tmpl")
 		content[target] = text.Bytes()
 
 		// Formatted here, because the length of the name moves columns.
@@ -183,6 +184,23 @@ func (o Options) Render(modulePath string) (map[string][]byte, error) {
 	content["statemachine.asl.json"], err = o.Machine(o.plan(definition))
 
 	return content, err
+}
+
+// render fills a template of the files.
+func render(name string, data any) (*bytes.Buffer, error) {
+	source, err := files.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+
+	t, err := templates.Parse(name, string(source), templates.Options{Strict: true})
+	if err != nil {
+		return nil, err
+	}
+
+	var text bytes.Buffer
+
+	return &text, t.Execute(&text, data)
 }
 
 // checkFeatures fails if the program is to use what is no part.

@@ -147,8 +147,8 @@ func (b build) files() ([]string, error) {
 	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS="+b.system, "GOARCH="+b.arch)
 	binary := filepath.Join(dir, "ratchet")
 
-	// -buildid= and -trimpath take the machine out of the bytes.
-	compile := exec.Command("go", "build", "-buildvcs=auto", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", binary, "./cmd/ratchet")
+	// -buildid= and -trimpath take the machine out of the bytes, and grpcnotrace 16 MB (docs/internals/dependencies.md).
+	compile := exec.Command("go", "build", "-buildvcs=auto", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w -buildid=", "-o", binary, "./cmd/ratchet")
 	compile.Dir, compile.Env, compile.Stderr = b.module, env, os.Stderr
 	if err := compile.Run(); err != nil {
 		return nil, fmt.Errorf("build: %w", err)

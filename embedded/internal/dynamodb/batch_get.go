@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -69,27 +71,27 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *batchGetIn) constrain(s *Service) error {
-	c := constraints{alone: wordsOfBatchGet}
+	c := constraints{model.Constraints{Alone: wordsOfBatchGet}}
 	in.constrainItems(&c, s)
-	c.capacity(in.ReturnConsumedCapacity)
+	c.Capacity(in.ReturnConsumedCapacity)
 
-	return c.err()
+	return c.Err()
 }
 
 // wordsOfBatchGet returns the words for no tables, and for a wrong number of keys.
 // Source: https://github.com/nubo-db/dynamodb-conformance tests/tier3/error-messages/batchGetItem.test.ts,
 // recorded on the service
-func wordsOfBatchGet(b breach) string {
-	if b.value == noTables {
+func wordsOfBatchGet(b model.Breach) string {
+	if b.Value == noTables {
 		return "The requestItems parameter is required for BatchGetItem"
 	}
 
-	at, isKeys := strings.CutSuffix(b.member, ".keys")
-	if !isKeys || b.value == "null" {
+	at, isKeys := strings.CutSuffix(b.Member, ".keys")
+	if !isKeys || b.Value == "null" {
 		return ""
 	}
 
-	return b.unquoted("RequestItems" + strings.TrimPrefix(at, "requestItems") + ".Keys")
+	return b.Unquoted("RequestItems" + strings.TrimPrefix(at, "requestItems") + ".Keys")
 }
 
 // noTables is RequestItems without members as messages quote it.
@@ -98,16 +100,16 @@ const noTables = "'{}'"
 func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
 	switch {
 	case in.RequestItems == nil:
-		c.missing("requestItems")
+		c.Missing("requestItems")
 	case len(in.RequestItems) == 0:
-		c.length(0, "{}", "requestItems", 1, maxName)
+		c.Length(0, "{}", "requestItems", 1, model.MaxName)
 	}
 
 	names := slices.Sorted(maps.Keys(in.RequestItems))
 
 	// One breach for all names, because the message quotes the whole map.
 	if slices.ContainsFunc(names, s.isNoTableName) {
-		c.broke("'"+in.itemsText(names)+"'", "requestItems", "Map keys must satisfy constraint: "+mapKeyRules)
+		c.Broke("'"+in.itemsText(names)+"'", "requestItems", "Map keys must satisfy constraint: "+mapKeyRules)
 	}
 
 	for _, name := range names {
@@ -119,7 +121,7 @@ func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
 }
 
 // mapKeyRules are the rules of the names of tables in a map.
-const mapKeyRules = "[Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: " + namePattern + "]"
+const mapKeyRules = "[Member must have length less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: " + model.NamePattern + "]"
 
 // isNoTableName reports whether the text can be neither a table's name nor its ARN.
 func (s *Service) isNoTableName(name string) bool {
@@ -159,7 +161,7 @@ func (r *keysAndAttributes) draft() (project *expression.Projection, err error) 
 		return nil, err
 	}
 
-	if project, err = attributesToGet(r.AttributesToGet); err != nil {
+	if project, err = legacy.AttributesToGet(r.AttributesToGet); err != nil {
 		return nil, err
 	}
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/model"
 )
 
 type writeRequest struct {
@@ -37,7 +38,7 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 
 	// The stripes are held until the batch is on disk, so that no writer comes between
 	// evaluation and commit.
-	defer s.stripes.lock(hashes)()
+	defer s.stripes.Lock(hashes)()
 
 	changes := make([]*change, len(actions))
 	sum := spendings{}
@@ -118,28 +119,28 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 // no other fault.
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/batchOperations.test.ts
 func (in *batchWriteIn) constrain(s *Service) error {
-	c := constraints{alone: wordsOfBatchWrite}
-	c.capacity(in.ReturnConsumedCapacity)
-	c.collectionMetrics(in.ReturnItemCollectionMetrics)
+	c := constraints{model.Constraints{Alone: wordsOfBatchWrite}}
+	c.Capacity(in.ReturnConsumedCapacity)
+	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	in.constrainItems(&c)
 
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return err
 	}
 
 	names := slices.Sorted(maps.Keys(in.RequestItems))
 	if slices.ContainsFunc(names, s.isNoTableName) {
-		c.broke("'"+in.itemsText()+"'", "requestItems", "Map keys must satisfy constraint: "+mapKeyRules)
+		c.Broke("'"+in.itemsText()+"'", "requestItems", "Map keys must satisfy constraint: "+mapKeyRules)
 	}
 
-	return c.err()
+	return c.Err()
 }
 
 // wordsOfBatchWrite returns the words for no tables.
 // Source: https://github.com/nubo-db/dynamodb-conformance tests/tier3/error-messages/batchWriteItem.test.ts,
 // recorded on the service
-func wordsOfBatchWrite(b breach) string {
-	if b.value != noTables {
+func wordsOfBatchWrite(b model.Breach) string {
+	if b.Value != noTables {
 		return ""
 	}
 
@@ -149,15 +150,15 @@ func wordsOfBatchWrite(b breach) string {
 func (in *batchWriteIn) constrainItems(c *constraints) {
 	switch {
 	case in.RequestItems == nil:
-		c.missing("requestItems")
+		c.Missing("requestItems")
 	case len(in.RequestItems) == 0:
-		c.length(0, "{}", "requestItems", 1, maxName)
+		c.Length(0, "{}", "requestItems", 1, model.MaxName)
 	}
 
 	names := slices.Sorted(maps.Keys(in.RequestItems))
 	for _, name := range names {
 		if n := len(in.RequestItems[name]); n < 1 || n > maxBatchWrites {
-			c.broke("'"+in.itemsText()+"'", "requestItems",
+			c.Broke("'"+in.itemsText()+"'", "requestItems",
 				"Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]")
 
 			// One breach for all tables, because the message quotes the whole map.
@@ -168,13 +169,13 @@ func (in *batchWriteIn) constrainItems(c *constraints) {
 	for _, name := range names {
 		for i, r := range in.RequestItems[name] {
 			// A function, because only a fault needs the text.
-			at := func() string { return member("requestItems."+name+".member", i) }
+			at := func() string { return model.Member("requestItems."+name+".member", i) }
 			if r.DeleteRequest != nil && r.DeleteRequest.Key == nil {
-				c.missing(at() + ".deleteRequest.key")
+				c.Missing(at() + ".deleteRequest.key")
 			}
 
 			if r.PutRequest != nil && r.PutRequest.Item == nil {
-				c.missing(at() + ".putRequest.item")
+				c.Missing(at() + ".putRequest.item")
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -190,7 +191,7 @@ func (in *createTableIn) constrain(s *Service) (name string, err error) {
 
 	var c constraints
 	if in.AttributeDefinitions == nil {
-		c.missing("attributeDefinitions")
+		c.Missing("attributeDefinitions")
 	}
 	c.definitions(in.AttributeDefinitions)
 	name = s.constrainTable(&c, in.TableName, "tableName")
@@ -203,15 +204,15 @@ func (in *createTableIn) constrain(s *Service) (name string, err error) {
 	in.SSESpecification.constrain(&c)
 	c.tableClass(in.TableClass)
 
-	return name, c.err()
+	return name, c.Err()
 }
 
 func (c *constraints) billingMode(mode string) {
-	c.oneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST")
+	c.OneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST")
 }
 
 func (c *constraints) tableClass(class string) {
-	c.oneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS")
+	c.OneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS")
 }
 
 func (c *constraints) streamView(spec *streamSpecification) {
@@ -220,9 +221,9 @@ func (c *constraints) streamView(spec *streamSpecification) {
 	}
 
 	if spec.StreamEnabled == nil {
-		c.missing("streamSpecification.streamEnabled")
+		c.Missing("streamSpecification.streamEnabled")
 	}
-	c.oneOf(spec.StreamViewType, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+	c.OneOf(spec.StreamViewType, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
 }
 
 // checkView refuses a stream without a view, and a view without a stream. on and off are the words of the
@@ -242,32 +243,32 @@ func (spec *streamSpecification) checkView(on, off string) error {
 // definitions checks AttributeDefinitions.
 func (c *constraints) definitions(list []attributeDefinitionIn) {
 	for i, d := range list {
-		at := member("attributeDefinitions", i)
-		c.required(d.AttributeName, at+".attributeName")
+		at := model.Member("attributeDefinitions", i)
+		c.Required(d.AttributeName, at+".attributeName")
 
 		if d.AttributeType == nil {
-			c.missing(at + ".attributeType")
+			c.Missing(at + ".attributeType")
 		}
-		c.enum(d.AttributeType, at+".attributeType", []string{"B", "N", "S"})
+		c.Enum(d.AttributeType, at+".attributeType", []string{"B", "N", "S"})
 	}
 }
 
 // keySchema checks the KeySchema of a table or an index, which has most elements at most.
 func (c *constraints) keySchema(schema []keyElementIn, at string, most int) {
 	if schema == nil {
-		c.missing(at)
+		c.Missing(at)
 		return
 	}
-	c.length(len(schema), schemaText(schema), at, 1, most)
+	c.Length(len(schema), schemaText(schema), at, 1, most)
 
 	for i, e := range schema {
-		of := member(at, i)
-		c.required(e.AttributeName, of+".attributeName")
+		of := model.Member(at, i)
+		c.Required(e.AttributeName, of+".attributeName")
 
 		if e.KeyType == nil {
-			c.missing(of + ".keyType")
+			c.Missing(of + ".keyType")
 		}
-		c.enum(e.KeyType, of+".keyType", []string{"HASH", "RANGE"})
+		c.Enum(e.KeyType, of+".keyType", []string{"HASH", "RANGE"})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
 )
@@ -15,7 +16,7 @@ type deleteItemIn struct {
 	ConditionExpression *string
 	expressionIn
 	returnsIn
-	expectedIn
+	legacy.Conditional
 }
 
 func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
@@ -47,16 +48,16 @@ func (in *deleteItemIn) constrain(s *Service) error {
 	s.constrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
-		c.missing("key")
+		c.Missing("key")
 	}
-	in.expectedIn.constrain(&c)
+	in.Conditional.Constrain(&c.Constraints)
 
-	return c.err()
+	return c.Err()
 }
 
 // draft returns the action, as far as the request itself shows it.
 func (in *deleteItemIn) draft() (*action, error) {
-	if err := in.refuseMix(in.ConditionExpression); err != nil {
+	if err := refuseExpected(&in.Conditional, in.ConditionExpression); err != nil {
 		return nil, err
 	}
 
@@ -73,13 +74,13 @@ func (in *deleteItemIn) draft() (*action, error) {
 		return nil, err
 	}
 
-	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.expectedIn)
+	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.Conditional)
 }
 
 // setConditions sets the condition of an Expected or a ConditionExpression. A request cannot have
 // both.
-func (a *action) setConditions(condition *string, in *expressionIn, legacy *expectedIn) error {
-	expected, err := legacy.condition()
+func (a *action) setConditions(condition *string, in *expressionIn, old *legacy.Conditional) error {
+	expected, err := old.Condition()
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (s *Service) deleteTable(ctx context.Context, in *tableIn) (any, error) {
 	gone.deleted = true
 	t.state.Store(&gone)
 	s.tables.change(func(all map[string]*table) { delete(all, t.name) })
-	s.stripes.waitForWriters()
+	s.stripes.WaitForWriters()
 
 	err = s.deleteData(&state.record)
 	s.resumeAfter(ctx, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -63,15 +64,15 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 // constrain checks the members against the API model.
 func (in *getItemIn) constrain(s *Service) error {
 	var c constraints
-	c.capacity(in.ReturnConsumedCapacity)
+	c.Capacity(in.ReturnConsumedCapacity)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
 	s.constrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
-		c.missing("key")
+		c.Missing("key")
 	}
 
-	return c.err()
+	return c.Err()
 }
 
 // draft checks the request as far as it does not depend on the table, and returns its projection,
@@ -92,7 +93,7 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 	}
 
 	if in.AttributesToGet != nil {
-		return attributesToGet(in.AttributesToGet)
+		return legacy.AttributesToGet(in.AttributesToGet)
 	}
 
 	return projection(in.ProjectionExpression, in.ExpressionAttributeNames)
@@ -100,7 +101,7 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 
 // read returns an item of the table, nil if there is none.
 func (s *Service) read(t *table, key primary) (stored, error) {
-	raw, err := s.stripes.of(key.lock).read(s.db, key.bytes)
+	raw, err := s.stripes.Of(key.lock).Read(s.db, key.bytes)
 	if err == nil && raw == nil && t.state.Load().deleted {
 		err = tableMissing() // the item may have gone with its table
 	}

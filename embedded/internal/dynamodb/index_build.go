@@ -24,10 +24,10 @@ type indexUpdate struct {
 // constrain checks the members against the API model.
 func (u *indexUpdate) constrain(c *constraints, at string) {
 	if u.Update != nil {
-		c.requiredName(u.Update.IndexName, at+".update.indexName")
+		c.RequiredName(u.Update.IndexName, at+".update.indexName")
 
 		if u.Update.ProvisionedThroughput == nil && !u.Update.given() {
-			c.missing(at + ".update.provisionedThroughput")
+			c.Missing(at + ".update.provisionedThroughput")
 		}
 		c.throughput(u.Update.ProvisionedThroughput, at+".update.provisionedThroughput")
 	}
@@ -37,7 +37,7 @@ func (u *indexUpdate) constrain(c *constraints, at string) {
 	}
 
 	if u.Delete != nil {
-		c.requiredName(u.Delete.IndexName, at+".delete.indexName")
+		c.RequiredName(u.Delete.IndexName, at+".delete.indexName")
 	}
 }
 
@@ -266,7 +266,7 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 
 	// Writers with the old state do not maintain a new index, and still write to a removed one: they
 	// must end first.
-	s.stripes.waitForWriters()
+	s.stripes.WaitForWriters()
 
 	for i := range before.record.Indexes {
 		x := &before.record.Indexes[i]

@@ -106,8 +106,8 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		st := s.stripes.of(key.lock)
-		st.mu.Lock()
+		st := s.stripes.Of(key.lock)
+		st.Lock()
 
 		c, err := s.evaluate(&action{verb: put, table: tb, key: key, item: item})
 		if err != nil {
@@ -133,7 +133,7 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.updateCounts()
-		st.mu.Unlock()
+		st.Unlock()
 
 		if got := <-ended; !strings.HasPrefix(got, "{") {
 			t.Fatal(got)

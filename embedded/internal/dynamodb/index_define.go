@@ -3,6 +3,8 @@ package dynamodb
 import (
 	"slices"
 	"strings"
+
+	"ratchet/embedded/internal/dynamodb/model"
 )
 
 // The projections of an index.
@@ -42,7 +44,7 @@ type indexDefinition struct {
 // indexes checks the definitions of a list of indexes.
 func (c *constraints) indexes(list []indexDefinition, at string, mostKeys int) {
 	for i := range list {
-		c.index(&list[i], member(at, i), mostKeys)
+		c.index(&list[i], model.Member(at, i), mostKeys)
 	}
 }
 
@@ -57,16 +59,16 @@ const (
 
 // index checks the definition of an index, whose KeySchema has mostKeys elements at most.
 func (c *constraints) index(d *indexDefinition, at string, mostKeys int) {
-	c.requiredName(d.IndexName, at+".indexName")
+	c.RequiredName(d.IndexName, at+".indexName")
 	c.keySchema(d.KeySchema, at+".keySchema", mostKeys)
 
 	if d.Projection == nil {
-		c.missing(at + ".projection")
+		c.Missing(at + ".projection")
 	} else {
-		c.oneOf(d.Projection.ProjectionType, at+".projection.projectionType", projectAll, projectInclude, projectKeys)
+		c.OneOf(d.Projection.ProjectionType, at+".projection.projectionType", projectAll, projectInclude, projectKeys)
 
 		if names := d.Projection.NonKeyAttributes; names != nil {
-			c.length(len(names), list(names), at+".projection.nonKeyAttributes", 1, mostNonKey)
+			c.Length(len(names), list(names), at+".projection.nonKeyAttributes", 1, mostNonKey)
 		}
 	}
 	c.throughput(d.ProvisionedThroughput, at+".provisionedThroughput")

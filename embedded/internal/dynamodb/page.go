@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
 )
@@ -37,10 +38,10 @@ type pageIn struct {
 
 // constrainSelect checks the members that come first in Query and in Scan.
 func (in *pageIn) constrainSelect(c *constraints) {
-	c.oneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+	c.OneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 
 	if in.IndexName != nil {
-		c.name(*in.IndexName, "indexName")
+		c.Name(*in.IndexName, "indexName")
 	}
 }
 
@@ -106,7 +107,7 @@ type page struct {
 
 // legacyParameters returns the legacy parameters that Query and Scan share, in the order in which
 // messages list them. name is QueryFilter or ScanFilter.
-func (in *pageIn) legacyParameters(name string, filter map[string]legacyCondition) []parameter {
+func (in *pageIn) legacyParameters(name string, filter map[string]legacy.Condition) []parameter {
 	return []parameter{
 		{"AttributesToGet", len(in.AttributesToGet) > 0}, {name, len(filter) > 0}, {"ConditionalOperator", in.ConditionalOperator != ""},
 	}
@@ -118,13 +119,13 @@ func (in *pageIn) expressionParameters() []parameter {
 }
 
 // setLegacyFilter sets the filter to a QueryFilter or ScanFilter.
-func (pg *page) setLegacyFilter(filter map[string]legacyCondition) error {
-	list, err := comparisons(filter)
+func (pg *page) setLegacyFilter(filter map[string]legacy.Condition) error {
+	list, err := legacy.Comparisons(filter)
 	if err != nil {
 		return err
 	}
 
-	pg.filter, err = joined(list, pg.in.ConditionalOperator)
+	pg.filter, err = legacy.Joined(list, pg.in.ConditionalOperator)
 	pg.legacyFilter = pg.filter != nil
 
 	return err

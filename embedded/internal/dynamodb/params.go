@@ -50,17 +50,17 @@ type returnsIn struct {
 // DeleteItem. Each operation later refuses the values that it does not support.
 func (r *returnsIn) constrainOld(c *constraints) {
 	c.returnValues(r.ReturnValues)
-	c.capacity(r.ReturnConsumedCapacity)
-	c.collectionMetrics(r.ReturnItemCollectionMetrics)
+	c.Capacity(r.ReturnConsumedCapacity)
+	c.CollectionMetrics(r.ReturnItemCollectionMetrics)
 	c.returnsOnFailure(r.ReturnValuesOnConditionCheckFailure)
 }
 
 func (c *constraints) returnValues(value string) {
-	c.oneOf(value, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
+	c.OneOf(value, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
 }
 
 func (c *constraints) returnsOnFailure(value string) {
-	c.oneOf(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+	c.OneOf(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
 func checkReturnsOnFailure(value string) error {

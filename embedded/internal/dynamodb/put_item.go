@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -13,7 +14,7 @@ type putItemIn struct {
 	ConditionExpression *string
 	expressionIn
 	returnsIn
-	expectedIn
+	legacy.Conditional
 }
 
 func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
@@ -45,16 +46,16 @@ func (in *putItemIn) constrain(s *Service) error {
 	s.constrainTable(&c, in.TableName, "tableName")
 
 	if in.Item == nil {
-		c.missing("item")
+		c.Missing("item")
 	}
-	in.expectedIn.constrain(&c)
+	in.Conditional.Constrain(&c.Constraints)
 
-	return c.err()
+	return c.Err()
 }
 
 // draft returns the action, as far as the request itself shows it.
 func (in *putItemIn) draft() (*action, error) {
-	if err := in.refuseMix(in.ConditionExpression); err != nil {
+	if err := refuseExpected(&in.Conditional, in.ConditionExpression); err != nil {
 		return nil, err
 	}
 
@@ -71,7 +72,7 @@ func (in *putItemIn) draft() (*action, error) {
 		return nil, err
 	}
 
-	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.expectedIn)
+	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.Conditional)
 }
 
 // newPut returns the action that puts the item into the table.

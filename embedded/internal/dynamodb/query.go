@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 
+	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -11,8 +13,8 @@ type queryIn struct {
 	pageIn
 	KeyConditionExpression *string
 	ScanIndexForward       *bool
-	KeyConditions          map[string]legacyCondition
-	QueryFilter            map[string]legacyCondition
+	KeyConditions          map[string]legacy.Condition
+	QueryFilter            map[string]legacy.Condition
 }
 
 // query validates a request in the order of the service: against the API model, then as far as it does not
@@ -78,28 +80,28 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *queryIn) constrain(s *Service) error {
-	c := constraints{alone: wordsOfLimit}
+	c := constraints{model.Constraints{Alone: wordsOfLimit}}
 	in.constrainSelect(&c)
-	c.capacity(in.ReturnConsumedCapacity)
-	c.conditions(in.QueryFilter, "queryFilter")
+	c.Capacity(in.ReturnConsumedCapacity)
+	legacy.ConstrainConditions(&c.Constraints, in.QueryFilter, "queryFilter")
 	s.constrainTable(&c, in.TableName, "tableName")
-	c.conditionalOperator(in.ConditionalOperator)
+	legacy.ConstrainOperator(&c.Constraints, in.ConditionalOperator)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
-	c.atLeast(in.Limit, "limit", 1)
-	c.conditions(in.KeyConditions, "keyConditions")
+	c.AtLeast(in.Limit, "limit", 1)
+	legacy.ConstrainConditions(&c.Constraints, in.KeyConditions, "keyConditions")
 
-	return c.err()
+	return c.Err()
 }
 
 // wordsOfLimit returns the words for a Limit of a Query, which Scan does not share.
 // Source: https://github.com/nubo-db/dynamodb-conformance tests/tier3/error-messages/query.test.ts and
 // scan.test.ts, recorded on the service
-func wordsOfLimit(b breach) string {
-	if b.member != "limit" {
+func wordsOfLimit(b model.Breach) string {
+	if b.Member != "limit" {
 		return ""
 	}
 
-	return b.unquoted("Limit")
+	return b.Unquoted("Limit")
 }
 
 // parse checks the request as far as it does not depend on the table. It sets the filter and the projection,
@@ -107,11 +109,11 @@ func wordsOfLimit(b breach) string {
 // KeyConditions.
 func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
 	// KeyConditions may stand beside a FilterExpression or a ProjectionExpression.
-	legacy := append(in.legacyParameters("QueryFilter", in.QueryFilter),
+	old := append(in.legacyParameters("QueryFilter", in.QueryFilter),
 		parameter{"KeyConditions", len(in.KeyConditions) > 0 && in.KeyConditionExpression != nil})
 
 	expressions := append(in.expressionParameters(), parameter{"KeyConditionExpression", in.KeyConditionExpression != nil})
-	if err := refuseMix(legacy, expressions); err != nil {
+	if err := refuseMix(old, expressions); err != nil {
 		return nil, err
 	}
 
@@ -131,7 +133,7 @@ func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
 	}
 
 	var err error
-	if pg.project, err = attributesToGet(in.AttributesToGet); err != nil {
+	if pg.project, err = legacy.AttributesToGet(in.AttributesToGet); err != nil {
 		return nil, err
 	}
 
@@ -175,7 +177,7 @@ func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerm
 		return key.Terms()
 	}
 
-	list, err := comparisons(in.KeyConditions)
+	list, err := legacy.Comparisons(in.KeyConditions)
 	if err != nil {
 		return nil, err
 	}

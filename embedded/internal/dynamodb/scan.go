@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -11,7 +12,7 @@ type scanIn struct {
 	pageIn
 	Segment       *int64
 	TotalSegments *int64
-	ScanFilter    map[string]legacyCondition
+	ScanFilter    map[string]legacy.Condition
 }
 
 // maxSegments is how many segments a parallel scan can have.
@@ -67,16 +68,16 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 func (in *scanIn) constrain(s *Service) error {
 	var c constraints
 	in.constrainSelect(&c)
-	c.atLeast(in.TotalSegments, "totalSegments", 1)
-	c.capacity(in.ReturnConsumedCapacity)
+	c.AtLeast(in.TotalSegments, "totalSegments", 1)
+	c.Capacity(in.ReturnConsumedCapacity)
 	s.constrainTable(&c, in.TableName, "tableName")
-	c.conditionalOperator(in.ConditionalOperator)
-	c.conditions(in.ScanFilter, "scanFilter")
-	c.atLeast(in.Segment, "segment", 0)
-	c.atLeast(in.Limit, "limit", 1)
+	legacy.ConstrainOperator(&c.Constraints, in.ConditionalOperator)
+	legacy.ConstrainConditions(&c.Constraints, in.ScanFilter, "scanFilter")
+	c.AtLeast(in.Segment, "segment", 0)
+	c.AtLeast(in.Limit, "limit", 1)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
 
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return err
 	}
 
@@ -106,7 +107,7 @@ func (in *scanIn) parse(pg *page) (err error) {
 
 	// The projection comes before the filter, unlike in a Query: the service reports their
 	// faults in this order.
-	if pg.project, err = attributesToGet(in.AttributesToGet); err != nil {
+	if pg.project, err = legacy.AttributesToGet(in.AttributesToGet); err != nil {
 		return err
 	}
 

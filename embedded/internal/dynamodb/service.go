@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"ratchet/embedded/internal/clock"
+	"ratchet/embedded/internal/dynamodb/stripes"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -26,7 +27,7 @@ type Service struct {
 	db       *store.DB
 	streams  *streams.Service
 	tables   catalog
-	stripes  *stripes
+	stripes  *stripes.Set
 	countsMu sync.Mutex
 	// tokensDeletedTo is the newest span of request tokens that was deleted. Only Run uses
 	// it.
@@ -41,7 +42,7 @@ func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
 		cfg.Clock = new(clock.Clock)
 	}
 
-	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes), unfinished: make(chan struct{}, 1)}
+	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes.Set), unfinished: make(chan struct{}, 1)}
 	if err := svc.loadTables(); err != nil {
 		return nil, err
 	}

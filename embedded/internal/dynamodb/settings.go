@@ -194,10 +194,10 @@ func (in *sseSpecification) constrain(c *constraints) {
 		return
 	}
 
-	c.oneOf(in.SSEType, "sSESpecification.sSEType", "AES256", "KMS")
+	c.OneOf(in.SSEType, "sSESpecification.sSEType", "AES256", "KMS")
 
 	if in.KMSMasterKeyId != nil {
-		c.length(len(*in.KMSMasterKeyId), *in.KMSMasterKeyId, "sSESpecification.kMSMasterKeyId", 1, 2048)
+		c.Length(len(*in.KMSMasterKeyId), *in.KMSMasterKeyId, "sSESpecification.kMSMasterKeyId", 1, 2048)
 	}
 }
 

@@ -253,7 +253,7 @@ func (s *Service) writeMembers(members []batchMember) error {
 
 	// The stripes are held until the batch is on disk, so that no writer comes between evaluation and
 	// commit.
-	defer s.stripes.lock(hashes)()
+	defer s.stripes.Lock(hashes)()
 
 	var changes []*change
 	for i := range members {

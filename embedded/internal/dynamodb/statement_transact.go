@@ -26,8 +26,7 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
-	tok, err := newToken(in.ClientRequestToken, in.digest)
-	if err != nil {
+	if err := checkToken(in.ClientRequestToken); err != nil {
 		return nil, err
 	}
 
@@ -48,7 +47,7 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
-	changes, replayed, err := s.transact(actions, tok)
+	changes, replayed, err := s.transact(actions, newToken(in.ClientRequestToken, in.digest))
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (s *Service) removeExpired(actions []*action) error {
 	for i, a := range actions {
 		hashes[i] = a.key.lock
 	}
-	defer s.stripes.lock(hashes)()
+	defer s.stripes.Lock(hashes)()
 
 	changes := make([]*change, len(actions))
 	for i, a := range actions {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 )
@@ -198,13 +199,13 @@ func (s *Service) tableName(name *string) (string, error) {
 	var c constraints
 	n := s.constrainTable(&c, name, "tableName")
 
-	return n, c.err()
+	return n, c.Err()
 }
 
 // constrainTable checks a name of a table, which may be an ARN, and returns it without the ARN.
 func (s *Service) constrainTable(c *constraints, name *string, member string) string {
 	if name == nil {
-		c.missing(member)
+		c.Missing(member)
 		return ""
 	}
 
@@ -218,9 +219,9 @@ func (s *Service) constrainTable(c *constraints, name *string, member string) st
 	}
 
 	if n == "" {
-		c.length(0, "", member, 1, maxName)
+		c.Length(0, "", member, 1, model.MaxName)
 	} else {
-		c.name(n, member)
+		c.Name(n, member)
 	}
 
 	return n

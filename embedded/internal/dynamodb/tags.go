@@ -86,10 +86,10 @@ func (s *Service) tagResource(_ context.Context, in *tagResourceIn) (any, error)
 	c.resource(in.ResourceArn)
 
 	if in.Tags == nil {
-		c.missing("tags")
+		c.Missing("tags")
 	}
 
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 
@@ -110,10 +110,10 @@ func (s *Service) untagResource(_ context.Context, in *untagResourceIn) (any, er
 	c.resource(in.ResourceArn)
 
 	if in.TagKeys == nil {
-		c.missing("tagKeys")
+		c.Missing("tagKeys")
 	}
 
-	if err := c.err(); err != nil {
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 
@@ -137,10 +137,10 @@ func (s *Service) untagResource(_ context.Context, in *untagResourceIn) (any, er
 // resource checks a ResourceArn against the API model.
 func (c *constraints) resource(arn *string) {
 	if arn == nil {
-		c.missing("resourceArn")
+		c.Missing("resourceArn")
 		return
 	}
-	c.length(len(*arn), *arn, "resourceArn", 1, 1283)
+	c.Length(len(*arn), *arn, "resourceArn", 1, 1283)
 }
 
 // retag changes the tags of a table.

@@ -32,19 +32,26 @@ type token struct {
 	lock   uint64
 }
 
-// newToken returns the ClientRequestToken of a request, nil if it has none. digest identifies the content
-// of the request.
-func newToken(text *string, digest func() [sha256.Size]byte) (*token, error) {
+// checkToken checks a ClientRequestToken against the API model.
+func checkToken(text *string) error {
 	if text == nil {
-		return nil, nil
+		return nil
 	}
 
 	var c constraints
-	if c.length(len(*text), *text, "clientRequestToken", 1, maxToken); len(c.broken) > 0 {
-		return nil, c.err()
+	c.Length(len(*text), *text, "clientRequestToken", 1, maxToken)
+
+	return c.Err()
+}
+
+// newToken returns the ClientRequestToken of a request, nil if it has none. digest identifies the content
+// of the request, whose values must have been checked: only values that can be stored have a digest.
+func newToken(text *string, digest func() [sha256.Size]byte) *token {
+	if text == nil {
+		return nil
 	}
 
-	return &token{text: *text, digest: digest(), lock: hashBytes([]byte(*text))}, nil
+	return &token{text: *text, digest: digest(), lock: hashBytes([]byte(*text))}
 }
 
 func spanPrefix(n uint64) []byte { return binary.BigEndian.AppendUint64(storeKey(kindToken), n) }
@@ -75,9 +82,12 @@ func (in *transactWriteIn) digest() [sha256.Size]byte {
 			text(a.ConditionExpression)
 			text(&a.ReturnValuesOnConditionCheckFailure)
 
-			for _, items := range []attr.Item{a.Item, a.Key, a.ExpressionAttributeValues} {
-				b = attr.AppendBinary(b, items)
+			// A member that the action does not have is not checked: its values may be none.
+			content := a.Key
+			if verb(kind) == put {
+				content = a.Item
 			}
+			b = attr.AppendBinary(attr.AppendBinary(b, content), a.ExpressionAttributeValues)
 
 			for _, name := range slices.Sorted(maps.Keys(a.ExpressionAttributeNames)) {
 				value := a.ExpressionAttributeNames[name]

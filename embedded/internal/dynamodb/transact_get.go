@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -122,7 +123,7 @@ func (r *itemRead) add(out *answer, raw stored) error {
 // constrain checks the members against the API model.
 func (in *transactGetIn) constrain(s *Service) error {
 	var c constraints
-	c.capacity(in.ReturnConsumedCapacity)
+	c.Capacity(in.ReturnConsumedCapacity)
 	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
 
 	for i, item := range in.TransactItems {
@@ -132,15 +133,15 @@ func (in *transactGetIn) constrain(s *Service) error {
 
 		// Usually the table exists, and member need not build a text.
 		if name := item.Get.TableName; name == nil || s.tables.get(*name) == nil {
-			s.constrainTable(&c, name, member("transactItems", i)+".get.tableName")
+			s.constrainTable(&c, name, model.Member("transactItems", i)+".get.tableName")
 		}
 
 		if item.Get.Key == nil {
-			c.missing(member("transactItems", i) + ".get.key")
+			c.Missing(model.Member("transactItems", i) + ".get.key")
 		}
 	}
 
-	return c.err()
+	return c.Err()
 }
 
 // draft checks the request as far as it does not depend on the table, and returns its projection, nil for
@@ -178,7 +179,7 @@ func (r *itemRead) bind(s *Service, get *transactGet) (err error) {
 }
 
 func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, total int, err error) {
-	defer s.stripes.lock(hashes)()
+	defer s.stripes.Lock(hashes)()
 
 	raws = make([]stored, len(gets))
 	for i := range gets {

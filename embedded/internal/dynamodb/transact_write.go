@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
 )
@@ -55,12 +56,7 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 		return nil, err
 	}
 
-	tok, err := newToken(in.ClientRequestToken, in.digest)
-	if err != nil {
-		return nil, err
-	}
-
-	changes, replayed, err := s.transact(actions, tok)
+	changes, replayed, err := s.transact(actions, newToken(in.ClientRequestToken, in.digest))
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +101,10 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 func (in *transactWriteIn) constrain(s *Service) error {
 	var c constraints
 	if token := in.ClientRequestToken; token != nil {
-		c.length(len(*token), *token, "clientRequestToken", 1, maxToken)
+		c.Length(len(*token), *token, "clientRequestToken", 1, maxToken)
 	}
-	c.capacity(in.ReturnConsumedCapacity)
-	c.collectionMetrics(in.ReturnItemCollectionMetrics)
+	c.Capacity(in.ReturnConsumedCapacity)
+	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
 
 	for i := range in.TransactItems {
@@ -119,7 +115,7 @@ func (in *transactWriteIn) constrain(s *Service) error {
 		}
 	}
 
-	return c.err()
+	return c.Err()
 }
 
 // partNames are the members of a TransactWriteItem, by verb.
@@ -128,7 +124,7 @@ var partNames = [4]string{put: "put", update: "update", remove: "delete", check:
 // constrain checks the i-th action against the API model.
 func (a *transactAction) constrain(c *constraints, s *Service, v verb, i int) {
 	// A function, because only a fault needs the text.
-	at := func() string { return member("transactItems", i) + "." + partNames[v] }
+	at := func() string { return model.Member("transactItems", i) + "." + partNames[v] }
 	if a.TableName == nil || s.tables.get(*a.TableName) == nil {
 		s.constrainTable(c, a.TableName, at()+".tableName")
 	}
@@ -143,12 +139,12 @@ func (a *transactAction) constrain(c *constraints, s *Service, v verb, i int) {
 		{".conditionExpression", v == check && a.ConditionExpression == nil},
 	} {
 		if required.missing {
-			c.missing(at() + required.name)
+			c.Missing(at() + required.name)
 		}
 	}
 
 	if a.ReturnValuesOnConditionCheckFailure != "" {
-		c.oneOf(a.ReturnValuesOnConditionCheckFailure, at()+".returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+		c.OneOf(a.ReturnValuesOnConditionCheckFailure, at()+".returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 	}
 }
 
@@ -206,12 +202,12 @@ func cancelMismatches(n int, bind func(i int) error) error {
 // count checks the length of a list: 1 to limit.
 func (c *constraints) count(n int, missing bool, member string, limit int) {
 	if missing {
-		c.missing(member)
+		c.Missing(member)
 		return
 	}
 
 	if n < 1 || n > limit {
-		c.length(n, membersText(n), member, 1, limit)
+		c.Length(n, membersText(n), member, 1, limit)
 	}
 }
 
@@ -229,7 +225,7 @@ func checkCount(n int, missing bool, member string, limit int) error {
 	var c constraints
 	c.count(n, missing, member, limit)
 
-	return c.err()
+	return c.Err()
 }
 
 // checkUnused refuses names and values beside a part without an expression.
@@ -295,7 +291,7 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 	if tok != nil {
 		locks = append(locks, tok.lock)
 	}
-	defer s.stripes.lock(locks)()
+	defer s.stripes.Lock(locks)()
 
 	now := s.cfg.Clock.Now()
 	if tok != nil {
@@ -409,7 +405,7 @@ func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, to
 	}
 
 	// The token's stripe is not marked: a token is read only under its lock.
-	defer s.stripes.dirty(hashes)()
+	defer s.stripes.Dirty(hashes)()
 
 	if err := streams.Commit(b, now, records...); err != nil {
 		return err

@@ -64,7 +64,7 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 
 	// Writers with the old state do not maintain the index of expiries, or enter expiries behind its
 	// deletion: they must end first.
-	s.stripes.waitForWriters()
+	s.stripes.WaitForWriters()
 
 	if *spec.Enabled {
 		err = s.indexExpiries(ctx, t)
@@ -193,9 +193,9 @@ func (s *Service) eachItem(ctx context.Context, t *table, fn func(key []byte, it
 
 // withItem calls fn with an item under its stripe, unless the item is gone.
 func (s *Service) withItem(key []byte, fn func(key []byte, item attr.Item) error) error {
-	st := s.stripes.of(hashBytes(key))
-	st.mu.Lock()
-	defer st.mu.Unlock()
+	st := s.stripes.Of(hashBytes(key))
+	st.Lock()
+	defer st.Unlock()
 
 	// Read under the stripe: the item may have changed since its key was listed.
 	raw, ok, err := s.db.Get(key)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -14,8 +15,8 @@ type updateItemIn struct {
 	ConditionExpression *string
 	expressionIn
 	returnsIn
-	AttributeUpdates map[string]attributeUpdate
-	expectedIn
+	AttributeUpdates map[string]legacy.AttributeUpdate
+	legacy.Conditional
 }
 
 func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
@@ -100,29 +101,29 @@ func (a *action) keepsKey() error {
 // constrain checks the members against the API model.
 func (in *updateItemIn) constrain(s *Service) error {
 	var c constraints
-	c.capacity(in.ReturnConsumedCapacity)
+	c.Capacity(in.ReturnConsumedCapacity)
 	s.constrainTable(&c, in.TableName, "tableName")
-	c.collectionMetrics(in.ReturnItemCollectionMetrics)
+	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	c.returnValues(in.ReturnValues)
 
 	if in.Key == nil {
-		c.missing("key")
+		c.Missing("key")
 	}
-	in.expectedIn.constrain(&c)
+	in.Conditional.Constrain(&c.Constraints)
 	c.returnsOnFailure(in.ReturnValuesOnConditionCheckFailure)
 
-	return c.err()
+	return c.Err()
 }
 
 // refuseMix refuses AttributeUpdates and Expected beside expressions.
 func (in *updateItemIn) refuseMix() error {
-	if len(in.AttributeUpdates) == 0 && !in.any() {
+	if len(in.AttributeUpdates) == 0 && !in.Any() {
 		return nil
 	}
 
-	legacy := append([]parameter{{"AttributeUpdates", len(in.AttributeUpdates) > 0}}, in.parameters()...)
+	old := append([]parameter{{"AttributeUpdates", len(in.AttributeUpdates) > 0}}, expectedParameters(&in.Conditional)...)
 
-	return refuseMix(legacy, []parameter{
+	return refuseMix(old, []parameter{
 		{"UpdateExpression", in.UpdateExpression != nil}, {"ConditionExpression", in.ConditionExpression != nil},
 	})
 }
@@ -143,11 +144,11 @@ func (in *updateItemIn) draft() (*action, error) {
 		return nil, err
 	}
 
-	if a.update, err = newLegacyUpdate(in.AttributeUpdates); err != nil {
+	if a.update, err = legacy.NewUpdate(in.AttributeUpdates); err != nil {
 		return nil, err
 	}
 
-	if a.cond, err = in.condition(); err != nil {
+	if a.cond, err = in.Condition(); err != nil {
 		return nil, err
 	}
 

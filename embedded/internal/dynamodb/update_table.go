@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/store"
 )
 
@@ -200,13 +201,13 @@ func (in *updateTableIn) constrain(s *Service) error {
 	c.billingMode(in.BillingMode)
 
 	for i := range in.GlobalSecondaryIndexUpdates {
-		in.GlobalSecondaryIndexUpdates[i].constrain(&c, member("globalSecondaryIndexUpdates", i))
+		in.GlobalSecondaryIndexUpdates[i].constrain(&c, model.Member("globalSecondaryIndexUpdates", i))
 	}
 	c.streamView(in.StreamSpecification)
 	in.SSESpecification.constrain(&c)
 	c.tableClass(in.TableClass)
 
-	return c.err()
+	return c.Err()
 }
 
 // isEmpty reports whether the request asks for no change.

@@ -68,9 +68,9 @@ func (c *change) differs() bool {
 // perform reads the item, evaluates the action and writes the item. It holds the item's
 // stripe until the change is on disk.
 func (s *Service) perform(a *action) (*change, error) {
-	st := s.stripes.of(a.key.lock)
-	st.mu.Lock()
-	defer st.mu.Unlock()
+	st := s.stripes.Of(a.key.lock)
+	st.Lock()
+	defer st.Unlock()
 
 	c, err := s.evaluate(a)
 	if err != nil {
@@ -87,9 +87,9 @@ func (s *Service) perform(a *action) (*change, error) {
 	record, streamed := c.stage(b)
 
 	// The version is odd from before the change is visible until the change is on disk,
-	// see stripe.read.
-	st.version.Add(1)
-	defer st.version.Add(1)
+	// see stripes.Stripe.Read.
+	st.Begin()
+	defer st.End()
 
 	if streamed {
 		err = streams.Commit(b, s.cfg.Clock.Now(), record)

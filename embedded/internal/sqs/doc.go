@@ -30,19 +30,13 @@
 //
 // # Supported
 //
-// CreateQueue, GetQueueUrl, GetQueueAttributes, SetQueueAttributes, ListQueues,
-// DeleteQueue, PurgeQueue, ReceiveMessage; SendMessage, DeleteMessage,
-// ChangeMessageVisibility and their batches. Queue attributes:
-// VisibilityTimeout, MessageRetentionPeriod, DelaySeconds,
-// ReceiveMessageWaitTimeSeconds, MaximumMessageSize, RedrivePolicy, FifoQueue,
-// ContentBasedDeduplication, DeduplicationScope, FifoThroughputLimit. Message
-// attributes with their digests, the system attribute AWSTraceHeader, group ids on
-// standard queues.
+// All operations but those of message move tasks, and all attributes of queues and messages: docs/reference/engine.md
+// lists them. Message attributes have their digests. Standard queues take group ids.
 //
 // # Not supported
 //
-// Policies, encryption with keys, tags, message move tasks, ReceiveRequestAttemptId and
-// queues of other accounts. Unknown operations answer UnknownOperationException.
+// Policies and encryption are kept, and have no effect. Message move tasks, ReceiveRequestAttemptId, lists in message
+// attributes and queues of other accounts are refused by name.
 //
 // # Differences from AWS
 //
@@ -51,7 +45,8 @@
 //     messages, so it is never empty by chance, and counts are exact.
 //   - A queue exists as soon as it is created and is gone as soon as it is deleted, with
 //     its name free at once. Attributes and purges take effect at once.
-//   - Queue URLs name no reachable host; the last part of a URL identifies the queue.
+//   - Queue URLs have the host under which the caller has reached the engine. The last part of a URL identifies the
+//     queue.
 //   - A FIFO queue considers all its groups, not only its first 120,000 messages.
 //   - There is no throttling and no quota of requests.
 //

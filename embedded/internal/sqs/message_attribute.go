@@ -60,8 +60,10 @@ func (a *attribute) check(name string) error {
 	case len(a.DataType) > 256 || !dataTypeRule.MatchString(a.DataType):
 		return invalidParameter("MessageAttributeType", a.DataType, "The type of message attribute '"+name+
 			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
-	case a.StringListValues != nil || a.BinaryListValues != nil:
-		return unsupported("a list in message attribute '" + name + "'")
+	case a.StringListValues != nil:
+		return unsupported("StringListValues of message attribute '" + name + "'")
+	case a.BinaryListValues != nil:
+		return unsupported("BinaryListValues of message attribute '" + name + "'")
 	}
 
 	var ok bool

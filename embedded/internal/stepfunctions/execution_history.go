@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/events"
 	"ratchet/embedded/internal/stepfunctions/execution"
-	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
 // historyBytes is the size of the documents after which a page of history ends, in bytes.
@@ -61,15 +60,17 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 
 	// An absent IncludeExecutionData means true.
 	p := &historyPage{
-		reader:  history{s, key},
-		program: rev.program,
-		role:    rev.RoleARN,
-		region:  s.cfg.Region,
-		runs:    s.arn("mapRun", m.Name) + "/",
-		version: s.versionARN(m.Name, st.Version),
-		alias:   s.optionalAliasARN(m.Name, st.Alias),
-		size:    size,
-		data:    in.IncludeExecutionData == nil || *in.IncludeExecutionData,
+		view: events.View{
+			Program: rev.program,
+			History: history{s, key},
+			Role:    rev.RoleARN,
+			Region:  s.cfg.Region,
+			Runs:    s.arn("mapRun", m.Name) + "/",
+			Version: s.versionARN(m.Name, st.Version),
+			Alias:   s.optionalAliasARN(m.Name, st.Alias),
+			Data:    in.IncludeExecutionData == nil || *in.IncludeExecutionData,
+		},
+		size: size,
 	}
 
 	next, err := p.fill(s, key, int64(at), in.ReverseOrder)
@@ -90,17 +91,10 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 
 // historyPage collects the events of one page as GetExecutionHistory returns them.
 type historyPage struct {
-	reader  history
-	program *asl.Machine
-	role    string
-	region  string
-	runs    string // the ARNs of Map Runs up to their name
-	version string // the ARN of the execution's version, "" without one
-	alias   string // the ARN of the execution's alias, "" without one
-	size    int    // events on a page
-	data    bool   // with inputs and outputs
-	bytes   int    // of the documents on the page
-	events  []map[string]any
+	view   events.View
+	size   int // events on a page
+	bytes  int // of the documents on the page
+	events []map[string]any
 }
 
 // fill reads events from the one with id at onwards. It returns the id of the first that
@@ -167,219 +161,14 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 
 // add adds one event to the page.
 func (p *historyPage) add(e *execution.Event) error {
-	event := map[string]any{
-		"id":              e.ID,
-		"previousEventId": e.Prev,
-		"timestamp":       stamp(e.At),
-		"type":            e.Name(p.program),
+	event, bytes, err := p.view.Show(e)
+	if err != nil {
+		return err
 	}
 
-	name, details := p.details(e)
-	if details != nil {
-		// A type without details has no place for a document either.
-		if e.Doc != nil {
-			if err := p.document(e, details); err != nil {
-				return err
-			}
-		}
-
-		if e.Error != "" {
-			details["error"] = e.Error
-		}
-
-		if e.Cause != "" {
-			details["cause"] = e.Cause
-		}
-
-		event[name] = details
-	}
-
+	event["timestamp"] = stamp(e.At)
 	p.events = append(p.events, event)
+	p.bytes += bytes
 
 	return nil
-}
-
-// document adds the event's input or output.
-func (p *historyPage) document(e *execution.Event, details map[string]any) error {
-	field := "output"
-	switch e.Type {
-	case execution.MapStateStarted: // the document of a Map in JSONata is the engine's own
-		return nil
-	case execution.TaskScheduled: // the parameters have no details beside them
-		field = "parameters"
-	case execution.ExecutionStarted, execution.StateEntered, execution.ActivityScheduled, execution.LambdaFunctionScheduled:
-		field = "input"
-	default:
-	}
-
-	if !p.data {
-		return nil
-	}
-
-	text := e.Doc.JSON
-	// A stored event without JSON refers to an earlier event with the same document.
-	if text == nil {
-		var err error
-		if text, err = p.reader.Document(e.Doc.Ref); err != nil {
-			return err
-		}
-	}
-
-	p.bytes += len(text)
-
-	details[field] = string(text)
-	if field != "parameters" {
-		details[field+"Details"] = map[string]bool{"truncated": false}
-	}
-
-	return nil
-}
-
-// assigned adds the variables that a state has assigned to its details, each as JSON text.
-func (p *historyPage) assigned(e *execution.Event, d map[string]any) map[string]any {
-	if e.Assigned == nil || !p.data {
-		return d
-	}
-
-	p.bytes += len(e.Assigned)
-	values := map[string]string{}
-	for c := rawjson.Walk(e.Assigned); c.Next(); {
-		name, _ := rawjson.Text(c.Key)
-		values[name] = string(c.Value)
-	}
-
-	d["assignedVariables"] = values
-	d["assignedVariablesDetails"] = map[string]bool{"truncated": false}
-
-	return d
-}
-
-// started returns the details of the first event.
-func (p *historyPage) started() map[string]any {
-	d := map[string]any{"roleArn": p.role}
-	if p.version != "" {
-		d["stateMachineVersionArn"] = p.version
-	}
-
-	if p.alias != "" {
-		d["stateMachineAliasArn"] = p.alias
-	}
-
-	return d
-}
-
-// withLimits adds the time limits of a scheduled task to its details.
-func withLimits(e *execution.Event, d map[string]any) map[string]any {
-	if e.Timeout > 0 {
-		d["timeoutInSeconds"] = e.Timeout
-	}
-
-	if e.Heartbeat > 0 {
-		d["heartbeatInSeconds"] = e.Heartbeat
-	}
-
-	return d
-}
-
-// resource returns the members that name the call of a service integration.
-func (p *historyPage) resource(e *execution.Event) map[string]any {
-	call := p.program.States[e.State].Integration
-	return map[string]any{"resourceType": call.ResourceType, "resource": call.Resource}
-}
-
-// details returns the name of the event's member with details, and the details that only
-// its type has. Types without details give "".
-func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
-	// Closures, because events of the execution itself have the state -1.
-	name := func() string { return p.program.States[e.State].Name }
-	iteration := func() map[string]any { return map[string]any{"name": name(), "index": e.Index} }
-
-	switch e.Type {
-	case execution.ExecutionStarted:
-		return "executionStartedEventDetails", p.started()
-	case execution.ExecutionSucceeded:
-		return "executionSucceededEventDetails", map[string]any{}
-	case execution.ExecutionFailed:
-		return "executionFailedEventDetails", map[string]any{}
-	case execution.ExecutionAborted:
-		return "executionAbortedEventDetails", map[string]any{}
-	case execution.ExecutionTimedOut:
-		return "executionTimedOutEventDetails", map[string]any{}
-	case execution.ExecutionRedriven:
-		return "executionRedrivenEventDetails", map[string]any{"redriveCount": e.Index}
-	case execution.ActivityScheduled:
-		return "activityScheduledEventDetails", withLimits(e, map[string]any{"resource": p.program.States[e.State].Resource})
-	case execution.ActivityStarted:
-		d := map[string]any{}
-		if e.Worker != "" {
-			d["workerName"] = e.Worker
-		}
-
-		return "activityStartedEventDetails", d
-	case execution.ActivitySucceeded:
-		return "activitySucceededEventDetails", map[string]any{}
-	case execution.ActivityFailed:
-		return "activityFailedEventDetails", map[string]any{}
-	case execution.ActivityTimedOut:
-		return "activityTimedOutEventDetails", map[string]any{}
-	case execution.TaskScheduled:
-		d := p.resource(e)
-		d["region"] = p.region
-
-		return "taskScheduledEventDetails", withLimits(e, d)
-	case execution.TaskStarted:
-		return "taskStartedEventDetails", p.resource(e)
-	case execution.TaskSubmitted:
-		return "taskSubmittedEventDetails", p.resource(e)
-	case execution.TaskSubmitFailed:
-		return "taskSubmitFailedEventDetails", p.resource(e)
-	case execution.TaskSucceeded:
-		return "taskSucceededEventDetails", p.resource(e)
-	case execution.TaskFailed:
-		return "taskFailedEventDetails", p.resource(e)
-	case execution.TaskTimedOut:
-		return "taskTimedOutEventDetails", p.resource(e)
-	case execution.LambdaFunctionScheduled:
-		d := map[string]any{"resource": p.program.States[e.State].Resource}
-		if e.Timeout > 0 {
-			d["timeoutInSeconds"] = e.Timeout
-		}
-
-		return "lambdaFunctionScheduledEventDetails", d
-	case execution.LambdaFunctionSucceeded:
-		return "lambdaFunctionSucceededEventDetails", map[string]any{}
-	case execution.LambdaFunctionFailed:
-		return "lambdaFunctionFailedEventDetails", map[string]any{}
-	case execution.LambdaFunctionTimedOut:
-		return "lambdaFunctionTimedOutEventDetails", map[string]any{}
-	case execution.MapStateStarted:
-		return "mapStateStartedEventDetails", map[string]any{"length": e.Index}
-	case execution.MapIterationStarted:
-		return "mapIterationStartedEventDetails", iteration()
-	case execution.MapIterationSucceeded:
-		return "mapIterationSucceededEventDetails", iteration()
-	case execution.MapIterationFailed:
-		return "mapIterationFailedEventDetails", iteration()
-	case execution.MapIterationAborted:
-		return "mapIterationAbortedEventDetails", iteration()
-	case execution.MapRunStarted:
-		return "mapRunStartedEventDetails", map[string]any{"mapRunArn": p.runs + e.Worker}
-	case execution.MapRunFailed:
-		return "mapRunFailedEventDetails", map[string]any{}
-	case execution.MapRunRedriven:
-		return "mapRunRedrivenEventDetails", map[string]any{"mapRunArn": p.runs + e.Worker, "redriveCount": e.Index}
-	case execution.EvaluationFailed:
-		d := map[string]any{"state": name()}
-		if e.Worker != "" {
-			d["location"] = e.Worker
-		}
-
-		return "evaluationFailedEventDetails", d
-	case execution.StateEntered:
-		return "stateEnteredEventDetails", map[string]any{"name": name()}
-	case execution.StateExited:
-		return "stateExitedEventDetails", p.assigned(e, map[string]any{"name": name()})
-	default:
-		return "", nil
-	}
 }

@@ -25,7 +25,7 @@ func (s *Service) startExecution(ctx context.Context, body []byte) (any, error) 
 	// An absent input means {}, an empty one is an error.
 	// Source: LocalStack's recordings of AWS (test_invalid_start_execution_input).
 	if given, ok := rawjson.Member(body, "input"); ok && in[2] == "" && rawjson.KindOf(given) == rawjson.String {
-		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", inputFault(nil))
+		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", rawjson.InputFault(nil))
 	}
 
 	name, input, err := s.startParameters(in[1], in[2])
@@ -63,7 +63,7 @@ func (s *Service) startParameters(name, text string) (string, []byte, error) {
 	}
 
 	if err := rawjson.Valid(input); err != nil {
-		return "", nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", inputFault(input))
+		return "", nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", rawjson.InputFault(input))
 	}
 
 	if name == "" {

@@ -2,31 +2,22 @@ package stepfunctions
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
-	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/teststate"
 )
-
-// testedState is the name of a state that TestState runs, whatever its definition calls it.
-// Source: LocalStack's recordings of AWS (test_state_with_variables).
-const testedState = "StateName"
 
 // testState runs one state without storing it.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_TestState.html
-func (s *Service) testState(ctx context.Context, in *testRequest) (any, error) {
-	program, err := in.check()
+func (s *Service) testState(ctx context.Context, in *teststate.Request) (any, error) {
+	program, err := in.Check()
 	if err != nil {
 		return nil, err
 	}
 
-	t := &test{
-		in: in, program: program, secret: newSecret(),
-		inspected: map[string]string{}, texts: map[string]string{},
-		numbers: map[string]json.RawMessage{}, details: map[string]json.RawMessage{},
-	}
+	t := &test{in: in, program: program, result: in.NewResult(program), secret: newSecret()}
 	name, machine := s.newName(), s.newName()
 
 	env := &execution.Env{
@@ -37,9 +28,9 @@ func (s *Service) testState(ctx context.Context, in *testRequest) (any, error) {
 		Sequence:       func() uint64 { return 0 },
 		NewSecret:      func() [execution.TokenSize]byte { return t.secret },
 		Token:          func(int64, [execution.TokenSize]byte) string { return "" },
-		Inspect:        t.inspect,
-		Retries:        in.StateConfiguration.retries(),
-		Mock:           in.executionMock(),
+		Inspect:        t.result.Inspect,
+		Retries:        in.StateConfiguration.Retries(),
+		Mock:           in.ExecutionMock(),
 		Life:           ctx,
 	}
 	if in.Context != "" {
@@ -55,12 +46,11 @@ func (s *Service) testState(ctx context.Context, in *testRequest) (any, error) {
 		return nil, err
 	}
 
-	// The number of iterations is known only after the run.
-	if t.iterations != nil && in.StateConfiguration.failures() > *t.iterations {
-		return nil, validation("Map iteration failure count must be less than or equal to the number of Map iterations")
+	if err := t.result.CheckIterations(); err != nil {
+		return nil, err
 	}
 
-	return t.answer(), nil
+	return t.result.Answer(t.memory.state.Backoff()), nil
 }
 
 // testIdentity is the identity of an execution whose machine has a random name, another one for each test.
@@ -77,49 +67,11 @@ func (s *Service) testIdentity(name, machine, role string) execution.Identity {
 
 // test is one call of TestState.
 type test struct {
-	in        *testRequest
-	program   *asl.Machine
-	memory    *memory
-	inspected map[string]string
-	texts     map[string]string // "error" and "cause" of a failure
-	secret    [execution.TokenSize]byte
-
-	numbers, details map[string]json.RawMessage // the inspection data's numbers, and its errorDetails
-	iterations       *int64                     // the number of a Map's iterations; nil until its items are known
-
-	left     bool // the state has ended
-	output   []byte
-	next     string
-	assigned []byte
-}
-
-// inspect keeps the values of the state's fields. Values of the states after it do not count.
-func (t *test) inspect(field string, value []byte) {
-	if t.left {
-		return
-	}
-
-	switch field {
-	case "error", "cause":
-		t.texts[field] = string(value)
-	case "maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage":
-		t.numbers[field] = value
-	case "catchIndex", "retryIndex", "retryBackoffIntervalSeconds":
-		t.details[field] = value
-	case "iterations":
-		n, _ := rawjson.Int(value)
-		t.iterations = &n
-	case "input":
-		// A second input is the next state's: the state under test has ended.
-		if _, again := t.inspected[field]; again {
-			t.left = true
-			return
-		}
-
-		fallthrough
-	default:
-		t.inspected[field] = string(value)
-	}
+	in      *teststate.Request
+	program *asl.Machine
+	result  *teststate.Result
+	memory  *memory
+	secret  [execution.TokenSize]byte
 }
 
 // run runs the state to its end, or to the first retry. It waits for no timer: it moves the clock on to
@@ -130,7 +82,7 @@ func (t *test) run(ctx context.Context) error {
 	m := t.memory
 
 	turn, err := m.apply(now, func(e *execution.Env, st *execution.State) (*execution.Turn, error) { return e.Start(st, input) })
-	for err == nil && !t.follow(turn) && m.state.Status == execution.Running && !m.state.Backoff() {
+	for err == nil && !t.result.Follow(turn) && m.state.Status == execution.Running && !m.state.Backoff() {
 		if len(m.calls) > 0 {
 			task := m.calls[0]
 			m.calls = m.calls[1:]
@@ -172,7 +124,7 @@ func (t *test) call(ctx context.Context, now time.Time, task execution.Task) (*e
 // mock answers a task with the mock. For a call the mock takes the place of the service, for any other
 // task the place of its worker.
 func (t *test) mock(e *execution.Env, st *execution.State, task execution.Task) (*execution.Turn, error) {
-	output, refused := t.in.Mock.answer()
+	output, refused := t.in.Mock.Answer()
 
 	call := t.program.Flow.Start.Integration
 	switch {
@@ -195,98 +147,4 @@ func (t *test) mock(e *execution.Env, st *execution.State, task execution.Task) 
 	}
 
 	return e.Succeed(st, task.Thread, t.secret, output)
-}
-
-// follow looks for the end of the state in a turn and reports whether it has ended.
-func (t *test) follow(turn *execution.Turn) bool {
-	for i := range turn.Events {
-		e := &turn.Events[i]
-		switch {
-		// State 0 is the state under test. Other states are followed only to learn which
-		// state is next.
-		case t.output == nil && e.Type == execution.StateExited && e.State == 0:
-			t.output, t.assigned, t.left = e.Doc.JSON, e.Assigned, true
-		case t.output != nil && e.Type == execution.StateEntered:
-			t.next = t.program.States[e.State].Name
-			return true
-		}
-	}
-
-	return t.output != nil
-}
-
-// answer returns the answer of TestState.
-func (t *test) answer() map[string]any {
-	answer := map[string]any{"status": t.status()}
-	for field, text := range t.texts {
-		if text != "" {
-			answer[field] = text
-		}
-	}
-
-	if t.output != nil {
-		answer["output"] = string(t.output)
-	}
-
-	if t.next != "" {
-		answer["nextState"] = t.next
-	}
-
-	if level := t.in.InspectionLevel; level == "DEBUG" || level == "TRACE" {
-		answer["inspectionData"] = t.inspection()
-	}
-
-	return answer
-}
-
-func (t *test) status() string {
-	_, failed := t.texts["error"]
-	switch {
-	case !failed:
-		return "SUCCEEDED"
-	case t.output != nil:
-		return "CAUGHT_ERROR"
-	case t.memory.state.Backoff():
-		return "RETRIABLE"
-	default:
-		return "FAILED"
-	}
-}
-
-// inspection returns the inspection data: the values of the state's
-// fields, and the variables after the state.
-func (t *test) inspection() map[string]any {
-	data := map[string]any{}
-	for field, text := range t.inspected {
-		data[field] = text
-	}
-
-	for field, number := range t.numbers {
-		data[field] = number
-	}
-
-	if len(t.details) > 0 {
-		data["errorDetails"] = t.details
-	}
-
-	// The service leaves out the fields that a literal Result makes pointless.
-	if t.program.Flow.Start.Result != nil {
-		delete(data, "afterInputPath")
-		delete(data, "afterParameters")
-	}
-
-	variables := []byte("{}")
-	if t.in.Variables != "" {
-		variables = []byte(t.in.Variables)
-	}
-
-	if t.assigned != nil {
-		variables = rawjson.Merge(variables, t.assigned)
-	}
-
-	if rawjson.Len(variables) > 0 {
-		data["variables"] = string(variables)
-	}
-
-	return data
 }

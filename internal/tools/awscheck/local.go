@@ -5,11 +5,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +28,7 @@ type local struct {
 	environment map[string]string // how the CLI and the program find it
 	cmd         *exec.Cmd
 	log         string
+	started     string // the file with the process of each DynamoDB Local
 }
 
 // startTime bounds the start, which imports much Python.
@@ -42,9 +45,10 @@ func startLocal(ctx context.Context, home, dir string) (*local, error) {
 	// The script is embedded, so it needs no path to this repository.
 	script := exec.CommandContext(ctx, "bash", "-s", home)
 	script.Stdin, script.Stderr = strings.NewReader(setup), os.Stderr
+	dynamodblocal.EndTogether(script)
 
 	if err := script.Run(); err != nil {
-		return nil, fmt.Errorf("install LocalStack and the AWS CLI: %w", err)
+		return nil, errors.Join(fmt.Errorf("install LocalStack and the AWS CLI: %w", err), context.Cause(ctx))
 	}
 
 	lib, err := dynamodblocal.Fetch(ctx, filepath.Join(home, "dynamodb-local"))
@@ -57,7 +61,7 @@ func startLocal(ctx context.Context, home, dir string) (*local, error) {
 		return nil, err
 	}
 
-	l := &local{log: filepath.Join(dir, "localstack.out")}
+	l := &local{log: filepath.Join(dir, "localstack.out"), started: filepath.Join(dir, "started")}
 
 	volume, err := l.volume(lib, dir)
 	if err != nil {
@@ -78,12 +82,14 @@ func startLocal(ctx context.Context, home, dir string) (*local, error) {
 }
 
 // volume makes the folder in which LocalStack finds DynamoDB Local, in the place of what it would download: its Java
-// is a script that starts the one of Maven, with the arguments that follow the jar.
+// is a script that starts the one of Maven, with the arguments that follow the jar. LocalStack gives it a session of its
+// own, so the script notes its process, for stop.
 func (l *local) volume(lib, dir string) (string, error) {
 	volume := filepath.Join(dir, "localstack")
 	files := map[string]string{
 		"var/lib/localstack/lib/dynamodb-local/2/DynamoDBLocal.jar": "",
 		"var/lib/localstack/lib/java/21/bin/java": `#!/bin/sh
+echo $$ >>'` + l.started + `'
 while [ "$#" -gt 0 ] && [ "$1" != -jar ]; do shift; done
 shift 2
 PATH=${PATH#*:} exec java -Xmx512m -Djava.library.path='` + lib + `' -Dsqlite4java.library.path='` + lib + `' \
@@ -111,9 +117,10 @@ func (l *local) start(ctx context.Context, home, volume, address string) error {
 
 	l.cmd = exec.Command(filepath.Join(home, "localstack-1", "bin", "python"), "-m", "localstack.runtime.main") //nolint:noctx // stop ends it
 	l.cmd.Env = append(os.Environ(), "OVERRIDE_IN_DOCKER=0", "FILESYSTEM_ROOT="+volume, "GATEWAY_LISTEN="+address,
+		"HOME="+volume, "TMPDIR="+volume,
 		"SKIP_SSL_CERT_DOWNLOAD=1", "DISABLE_EVENTS=1", "DYNAMODB_IN_MEMORY=1", "PROVIDER_OVERRIDE_DYNAMODB=v2", "PROVIDER_OVERRIDE_DYNAMODBSTREAMS=v2", "SQS_ENDPOINT_STRATEGY=path")
 	l.cmd.Stdout, l.cmd.Stderr = log, log
-	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // DynamoDB Local ends with it
+	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this check first
 
 	if err := l.cmd.Start(); err != nil {
 		return err
@@ -153,12 +160,30 @@ func (l *local) ready(ctx context.Context, address string) error {
 	}
 }
 
-// stop ends LocalStack with the processes that it started.
+// stop ends LocalStack with the processes that it started. All data is in memory or goes with the folder.
 func (l *local) stop() error {
 	_ = syscall.Kill(-l.cmd.Process.Pid, syscall.SIGKILL)
 	_ = l.cmd.Wait() // "signal: killed"
 
-	return nil
+	processes, err := os.ReadFile(l.started)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+
+	for _, text := range strings.Fields(string(processes)) {
+		if id, failed := strconv.Atoi(text); failed == nil && l.isDynamoDB(id) {
+			err = errors.Join(err, syscall.Kill(id, syscall.SIGKILL))
+		}
+	}
+
+	return err
+}
+
+// isDynamoDB reports whether a process is still the DynamoDB Local that had the number.
+func (l *local) isDynamoDB(id int) bool {
+	command, err := exec.Command("ps", "-o", "args=", "-p", strconv.Itoa(id)).Output() //nolint:gosec,noctx // a number; it takes milliseconds
+
+	return err == nil && strings.Contains(string(command), "dynamodb.services.local")
 }
 
 // freeAddress returns a loopback address that was free a moment ago.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"sync"
 )
 
 // stack is a stack of the check.
@@ -11,7 +13,7 @@ type stack struct {
 	parameters     []string
 }
 
-// stacks are what a team deploys before its services, in order.
+// stacks are what a team deploys before its services.
 func (c *check) stacks() []stack {
 	return []stack{
 		{"core", "core.yaml", []string{"Sandbox=true"}},
@@ -34,20 +36,38 @@ func (c *check) deployStacks(ctx context.Context) error {
 		return err
 	}
 
-	for _, s := range c.stacks() {
-		packaged := filepath.Join(dir, s.name+".packaged.yaml")
-		if _, err := c.aws(ctx, "cloudformation", "package", "--template-file", filepath.Join(dir, s.template),
-			"--s3-bucket", c.bucket(), "--output-template-file", packaged); err != nil {
-			return err
-		}
+	// The CLI asks only every 30 s whether a stack is there, so all are deployed at once. None needs another one.
+	return c.each(func(s stack) error { return c.deploy(ctx, dir, s) })
+}
 
-		args := []string{"cloudformation", "deploy", "--stack-name", c.prefix + s.name, "--template-file", packaged,
-			"--s3-bucket", c.bucket(), "--capabilities", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND",
-			"--parameter-overrides", "Prefix=" + c.prefix}
-		if _, err := c.aws(ctx, append(args, s.parameters...)...); err != nil {
-			return err
-		}
+// each does something with every stack at the same time.
+func (c *check) each(do func(stack) error) error {
+	all := c.stacks()
+	failed := make([]error, len(all))
+
+	var group sync.WaitGroup
+	for i, s := range all {
+		group.Go(func() { failed[i] = do(s) })
+	}
+	group.Wait()
+
+	return errors.Join(failed...)
+}
+
+// deploy deploys a stack, by the commands of docs/operate/deploy.md.
+func (c *check) deploy(ctx context.Context, dir string, s stack) error {
+	packaged := filepath.Join(dir, s.name+".packaged.yaml")
+	if _, err := c.aws(ctx, "cloudformation", "package", "--template-file", filepath.Join(dir, s.template),
+		"--s3-bucket", c.bucket(), "--output-template-file", packaged); err != nil {
+		return err
 	}
 
-	return nil
+	args := []string{
+		"cloudformation", "deploy", "--stack-name", c.prefix + s.name, "--template-file", packaged,
+		"--s3-bucket", c.bucket(), "--capabilities", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND",
+		"--parameter-overrides", "Prefix=" + c.prefix,
+	}
+	_, err := c.aws(ctx, append(args, s.parameters...)...)
+
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -105,19 +104,7 @@ func (c *check) takeAway(ctx context.Context) (err error) {
 	fmt.Fprintf(c.out, "taking away what begins with %s\n", c.prefix)
 	c.cost = c.costs(ctx)
 
-	stacks := c.stacks()
-	slices.Reverse(stacks)
-
-	for _, s := range stacks {
-		name := c.prefix + s.name
-		// It is no error if there is no such stack.
-		if _, failed := c.aws(ctx, "cloudformation", "delete-stack", "--stack-name", name); failed != nil {
-			err = errors.Join(err, failed)
-			continue
-		}
-		_, failed := c.aws(ctx, "cloudformation", "wait", "stack-delete-complete", "--stack-name", name)
-		err = errors.Join(err, failed)
-	}
+	err = c.each(func(s stack) error { return c.removeStack(ctx, s) })
 
 	for _, k := range kinds(c.prefix) {
 		names, failed := c.named(ctx, k)
@@ -131,6 +118,18 @@ func (c *check) takeAway(ctx context.Context) (err error) {
 	}
 
 	return errors.Join(err, c.lookForRest(ctx))
+}
+
+// removeStack removes a stack and waits until it is gone. It is no error if there is no such stack.
+func (c *check) removeStack(ctx context.Context, s stack) error {
+	name := c.prefix + s.name
+	if _, err := c.aws(ctx, "cloudformation", "delete-stack", "--stack-name", name); err != nil {
+		return err
+	}
+
+	_, err := c.aws(ctx, "cloudformation", "wait", "stack-delete-complete", "--stack-name", name)
+
+	return err
 }
 
 // named returns what is there of a kind and belongs to this check.

@@ -19,7 +19,7 @@ func claimsUnsettled(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "unsettled", Short: "List keys whose work does not end: unknown outcomes and expired leases", Args: cobra.NoArgs,
 		Long: "Reads the whole claims table, in pages, and lists records with an unknown outcome, and records in\n" +
-			"progress whose lease ended --age ago or earlier. Exit status 1 if there are any.",
+			"progress whose lease ended --age ago or earlier.",
 	}
 	age := c.Flags().Duration("age", time.Minute, "how long ago a lease must have ended")
 	limit := arguments.LimitFlag(c.Flags(), 100, 1_000_000, "at most this many")

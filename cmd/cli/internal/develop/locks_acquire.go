@@ -11,8 +11,7 @@ import (
 func locksAcquire(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "acquire KEY --holder NAME", Short: "Acquire a key permanently, or print its holder", Args: cobra.ExactArgs(1),
-		Long: "Acquires the key with one write. Exit status 0 if --holder has it, now or from an earlier call, and\n" +
-			"3 if another holder has it. A once-lock is never released: work under it is done at most once, and\n" +
+		Long: "Acquires the key with one write. A once-lock is never released: work under it is done at most once, and\n" +
 			"not at all if its holder crashes. Use `ratchet claims run` for work that must be done.",
 	}
 	holder := c.Flags().String("holder", "", "name of the holder, unique to the request (required)")

@@ -30,7 +30,7 @@ requestId gets a request id from its order and its position.
 --orders takes orders.csv of the Olist data set (cmd/cli/olist).
 
 Without --data and --endpoint-url it runs on a temporary embedded engine. Lines that
-cannot be used are reported and skipped, and the exit status is 2.`,
+cannot be used are reported and skipped.`,
 		Args: cobra.NoArgs,
 	}
 	orders := c.Flags().String("orders", "", "orders.csv of the Olist data set")

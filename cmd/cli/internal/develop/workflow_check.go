@@ -21,9 +21,7 @@ an execution whose order was moved meanwhile learns of it, that every end of an 
 reached, that every activity has its time-outs, and that a wait is parked under orderId.incarnation.
 A definition with an event whose write DynamoDB would refuse as too long is refused with its line. A fault on a path is shown with the
 shortest such path. Without a file it checks the state machine that the settings or the program
-name, or the one that Ratchet deploys; a file named - is standard input.
-
-Exit status: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be read.`
+name, or the one that Ratchet deploys; a file named - is standard input.`
 
 // checkCommand is `ratchet workflow check`.
 func checkCommand(s *settings.Settings) *cobra.Command {

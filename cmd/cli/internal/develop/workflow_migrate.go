@@ -40,8 +40,7 @@ If some orders have no mapping nothing is written, unless --partial leaves them 
 A job migrates the orders, with definitions and mapping stored. A worker with the same target
 runs it, or without workers this command. Ctrl-C pauses it: resume it, or stop it and repeat
 the command. An order that was deleted, that others change during every attempt or that
-cannot be read is counted. At most three jobs run, until one finds nothing to migrate.
-Exit status: 0 done, or nothing to do; 1 orders are left; 2 bad input; 6 paused.`
+cannot be read is counted. At most three jobs run, until one finds nothing to migrate.`
 
 func migrateCommand(s *settings.Settings) *cobra.Command {
 	command := &cobra.Command{

@@ -64,7 +64,7 @@ func moneyStatus(err error) (status int, known bool) {
 	return 0, false
 }
 
-// Exit statuses, as `ratchet --help` lists them.
+// Exit statuses, as `ratchet --help` lists them. What they mean for a command is in cmd/cli/statuses.txt.
 const (
 	OK       = 0
 	Failure  = 1 // something went wrong, or a check found a discrepancy
@@ -220,6 +220,9 @@ var statuses = []struct {
 
 // ErrNotFound means that there is no such order, execution, SKU, ...
 var ErrNotFound = errors.New("not found")
+
+// ErrNoData means that the data directory of a command holds nothing. It is an ErrNotFound of every command.
+var ErrNoData = fmt.Errorf("%w: there is no data", ErrNotFound)
 
 // With returns an error with the exit status. err is nil if everything was printed already.
 func With(status int, err error) error { return &Error{status, err} }

@@ -21,12 +21,7 @@ next line of standard input), --pin-file reads it from a file, --pin-env from th
 environment variable of that name.
 
 Ids are signed with the keys in the data directory, or with the setting action-keys
-(RATCHET_ACTION_KEYS; ` + "`ratchet actions key`" + ` makes one).
-
-Exit status: 0 done (consumed, reserved, released, canceled), 3 the request id, code or
-batch was used with other content, 4 action_not_found, 10 already_used, 11 expired, 12
-canceled by its owner, 13 not_active, 14 held, 15 hold_lost, 16 locked, 17 invalid_pin; 1
-and 2 as for every command.`
+(RATCHET_ACTION_KEYS; ` + "`ratchet actions key`" + ` makes one).`
 
 func actionsCommand(s *settings.Settings) *cobra.Command {
 	a := &actionSettings{Settings: s}

@@ -19,9 +19,7 @@ of the order, too, if no reservation has it as its name: it means the order's pr
 
 Reserve, commit and release are idempotent: each happens once per order. A reservation
 with --for expires. Then it cannot be committed, and workers (or
-` + "`ratchet inventory expire`" + `) make its pieces available again.
-
-Exit status 3: out of stock, or the reservation is closed or expired.`
+` + "`ratchet inventory expire`" + `) make its pieces available again.`
 
 func inventoryCommand(s *settings.Settings) *cobra.Command {
 	c := settings.Group("inventory", "Show, reserve, commit and release stock", inventoryGet(s), inventorySet(s), inventoryReservation(s),

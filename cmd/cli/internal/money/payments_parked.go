@@ -15,7 +15,7 @@ import (
 func paymentsParked(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{Use: "parked", Short: "List callbacks of the processor that match no payment", Args: cobra.NoArgs,
 		Long: "Lists callbacks with a valid signature that do not match: an unknown payment, another amount\n" +
-			"or another state. Exit status 1 if there are any."}
+			"or another state."}
 	limit := arguments.LimitFlag(c.Flags(), 100, 1_000, "how many")
 	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -17,7 +17,7 @@ import (
 func paymentsRecover(s *settings.Settings) *cobra.Command {
 	return s.Long(&cobra.Command{
 		Use: "recover", Short: "Complete steps that a stopped worker left open, and expire old authorizations", Args: cobra.NoArgs,
-		Long: "Does once what `ratchet worker` does every 15 s. Exit status 1 if a step could not be completed.",
+		Long: "Does once what `ratchet worker` does every 15 s.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.With(c.Context(), func(b *server.Backend) error {
 				// Recovering calls the bank about every open step.

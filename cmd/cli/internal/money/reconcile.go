@@ -36,7 +36,7 @@ others are ignored:
 ` + "`ratchet payments report`" + ` prints such a file for the sandbox processor.
 
 Memory does not grow with the file. Temporary files in --temp need about 120 bytes per
-line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.`,
+line.`,
 	}
 	name := c.Flags().String("file", "", "the processor's file; - reads standard input")
 	until := c.Flags().String("until", "", "steps that ended at that time or later may be missing in the file (RFC 3339)")

@@ -25,7 +25,7 @@ func shipmentsReports(s *settings.Settings) *cobra.Command {
 		Long: `Lists reports of the carrier that wait until their order can take them or until the carrier
 confirms them. --effect selects others: attention, those about which a person has to do something, with
 the command; done, those with which a person has dealt, for 400 days; refused, those that their order can
-never take. With --json, one JSON object per line. Exit status 1 if there are any, unless they are done.`,
+never take. With --json, one JSON object per line.`,
 		Example: "  ratchet shipments reports\n  ratchet shipments reports --effect attention\n  ratchet shipments reports --effect refused --json",
 	}
 	effect := c.Flags().String("effect", string(reports.Waiting), `"waiting", "attention", "done" or "refused"`)
@@ -88,9 +88,7 @@ func shipmentsReportsDone(s *settings.Settings) *cobra.Command {
 		Long: `Takes a report that needs a person off the list, for example because the money was given back elsewhere.
 It is not tried again, and a repeat of the carrier changes nothing. It changes neither the order nor its
 payment. Who, when and why are kept for 400 days; the first closing counts, and a repeat prints it. The
-name of a report is ORDER/ID, or 'ORDER/ID DIGEST' if the list shows that.
-
-Exit status: 0 done, 3 the report does not need a person, 4 no such report.`,
+name of a report is ORDER/ID, or 'ORDER/ID DIGEST' if the list shows that.`,
 		Example: "  ratchet shipments reports done o-1/r-17 --cause 'paid back in the old system'",
 	}
 	why := c.Flags().String("cause", "", "why, for people, up to 1,000 bytes; required")

@@ -19,10 +19,7 @@ func shipmentsBookAgain(s *settings.Settings) *cobra.Command {
 first one and a number (.../shipping/2). A carrier that can be asked must say that the shipment is canceled;
 another one is asked to cancel it. An order on hold is released first. A repeat of a call whose answer was
 lost books nothing more. A report or a dead letter about the cancellation then ends: the report by itself,
-the dead letter when it is redriven.
-
-Exit status: 0 booked, 3 the carrier has not canceled the shipment, or the order is not to be shipped, 4 no
-such order.`,
+the dead letter when it is redriven.`,
 		Example: "  ratchet shipments book-again o-1 --reason 'the address is right, the carrier has corrected its data'",
 	}
 	reason := c.Flags().String("reason", "", "why, for the audit; required")

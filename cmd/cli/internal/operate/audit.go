@@ -27,9 +27,7 @@ oldest first. Each act has one row, which is written before it is done and gets 
 afterwards. BEGUN means that there is no result: it runs, or its process died. REFUSED changed
 nothing, FAILED may have changed something.
 
-Rows are kept for the setting audit-retention, 400 days by default.
-
-Exit status: 0, also if the list is empty.`,
+Rows are kept for the setting audit-retention, 400 days by default.`,
 		Example: "  ratchet audit list --since 24h\n" +
 			"  ratchet audit list --since 2026-11-01T00:00:00Z --on o-1 --json | jq -r '[.at, .who, .act] | @tsv'\n" +
 			"  ratchet audit list --since 720h --who cli:ann --begun",

@@ -73,7 +73,7 @@ func show(ctx context.Context, s *settings.Settings) ([]shownSetting, error) {
 
 	for name, value := range values {
 		source, origin := all.SourceOf(name, s.Flags)
-		shown = append(shown, shownSetting{Setting: name, Value: masked(name, value), Source: source, Origin: origin})
+		shown = append(shown, shownSetting{Setting: name, Value: masked(value), Source: source, Origin: origin})
 	}
 
 	// The target stays first.
@@ -96,8 +96,8 @@ func SettingsOf(cfg server.Config) map[string]any {
 				walk(v.Field(i))
 			case name == "-":
 			default:
-				// A duration prints as 1m30s, which is how it is written in a file.
-				if text, ok := value.(fmt.Stringer); ok { // a duration
+				// A duration prints as 1m30s, which is how it is written in a file, and a secret as a placeholder.
+				if text, ok := value.(fmt.Stringer); ok {
 					value = text.String()
 				}
 
@@ -110,16 +110,11 @@ func SettingsOf(cfg server.Config) map[string]any {
 	return all
 }
 
-// masked hides a secret, and the secrets in a URL.
-func masked(name string, value any) any {
+// masked hides the secrets in a URL. The settings that are secrets print as a placeholder by themselves.
+func masked(value any) any {
 	text, ok := value.(string)
 	if !ok || text == "" {
 		return value
-	}
-
-	// Masked by its name: a secret may have any form.
-	if slices.Contains(settings.Secrets, name) {
-		return "***"
 	}
 
 	// Any text may be a URL with a password in it.

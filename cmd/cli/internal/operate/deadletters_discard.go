@@ -17,8 +17,7 @@ cannot be read. The handler never acts on the change then. A letter that waits t
 is not redriven any more.
 
 With --order and --all a job does it: a worker runs it, or without workers this command. Ctrl-C pauses it,
-and ` + "`ratchet jobs resume`" + ` goes on. A letter that has failed again since it was selected stays.
-Exit status: 0 deleted, 3 some have stayed, 4 no such letter, 6 paused.`,
+and ` + "`ratchet jobs resume`" + ` goes on. A letter that has failed again since it was selected stays.`,
 		Example: "  ratchet deadletters discard --order o-1\n" +
 			"  ratchet deadletters discard notify LETTER\n" +
 			"  ratchet deadletters discard --all --handler notify --error 410 --dry-run",

@@ -25,9 +25,7 @@ deleted. If it gives up again, or the change needs no handling any more, the dea
 with the new error.
 
 With --order and --all a job does it: a worker runs it, or without workers this command. Ctrl-C pauses it,
-and ` + "`ratchet jobs resume`" + ` goes on.
-Exit status: 0 queued (with --wait: handled), 3 a letter is queued already, or with --wait
-the handler has given up again or the time is over, 4 no such letter, 6 paused.`,
+and ` + "`ratchet jobs resume`" + ` goes on.`,
 		Example: "  ratchet deadletters redrive --order o-1\n" +
 			"  ratchet deadletters redrive notify LETTER --wait 1m\n" +
 			"  ratchet deadletters redrive --all --handler notify --since 2h --error 503 --dry-run",

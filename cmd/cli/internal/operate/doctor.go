@@ -32,10 +32,7 @@ with writes whose condition cannot hold, about one capacity unit for each table 
 notifications and sweeps.
 
 With --json it prints one check in a line: subject, result (ok, warning, failure,
-unchecked), found, action.
-
-Exit status: 0 nothing has failed (there may be warnings, and checks that could not be
-made), 1 something has failed.`
+unchecked), found, action.`
 
 func doctorCommand(s *settings.Settings) *cobra.Command {
 	var parts []string

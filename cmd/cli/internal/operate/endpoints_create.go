@@ -96,9 +96,15 @@ func secretFrom(variable string) (webhooks.Secret, error) {
 		return nil, nil
 	}
 
-	secret, err := webhooks.ParseSecret(os.Getenv(variable))
+	// The name is not shown: the secret itself may stand there by mistake.
+	text, has := os.LookupEnv(variable)
+	if !has {
+		return nil, exit.UsageError("secret-env: must name an environment variable that is set")
+	}
+
+	secret, err := webhooks.ParseSecret(text)
 	if err != nil {
-		return nil, exit.UsageError("secret-env %s: %w", variable, err)
+		return nil, exit.UsageError("secret-env: %w", err)
 	}
 
 	return secret, nil

@@ -120,7 +120,7 @@ func endpointsRotateSecret(s *settings.Settings) *cobra.Command {
 func endpointsTest(s *settings.Settings) *cobra.Command {
 	return s.Long(&cobra.Command{
 		Use: "test ID", Short: "Send a test message to an endpoint", Args: cobra.ExactArgs(1),
-		Long:    "Sends a message of type ratchet.test once, from this process, and prints the answer. Exit status 1 if\nit did not arrive.",
+		Long:    "Sends a message of type ratchet.test once, from this process, and prints the answer.",
 		Example: "  ratchet endpoints test shop",
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.With(c.Context(), func(b *server.Backend) error {

@@ -32,9 +32,7 @@ that is not ok, with what to do about it. Without --url it asks the address of t
 admin-listen, by default 127.0.0.1:8702. Each process prints its address when it starts.
 
 A container's health check is ` + "`ratchet health --live`" + `: what is not ready (a backlog, an outage of AWS,
-throttling) must not be restarted. Plain ` + "`ratchet health`" + ` is for load balancers and alarms.
-
-Exit status: 0 the process is ready, 1 it is not ready or does not answer.`,
+throttling) must not be restarted. Plain ` + "`ratchet health`" + ` is for load balancers and alarms.`,
 		Example: "  ratchet health\n  ratchet health --url http://127.0.0.1:8702 --json | jq '.checks[] | select(.status != \"ok\")'",
 	}
 	url := c.Flags().String("url", "", "URL of the process; default: http:// and the setting admin-listen")

@@ -50,8 +50,7 @@ const jobsStartHelp = `Stores a job, which a worker takes within some seconds, a
 
 With ids instead, it acts on those: ids of orders, dead letters (with --handler) or deliveries, at most 1,000.
 --dry-run only counts what the job would act on, by reason, with a sample. --here follows the job to its end,
-and runs it where there are no workers; Ctrl-C pauses it then.
-Exit status: 0 stored or done, 1 it ended otherwise, 2 bad input, 3 another job of the kind is open, 6 paused.`
+and runs it where there are no workers; Ctrl-C pauses it then.`
 
 func jobsStart(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
@@ -176,7 +175,7 @@ func jobsShow(s *settings.Settings) *cobra.Command {
 func jobChange(s *settings.Settings, verb, short, long string, change func(*jobs.Store, context.Context, string, string) (jobs.Job, error)) *cobra.Command {
 	c := &cobra.Command{
 		Use: verb + " JOB", Short: short, Args: cobra.ExactArgs(1),
-		Long: long + "\n\nExit status: 0 it is, or will be soon, 3 the job has ended, 4 no such job.",
+		Long: long,
 	}
 	tenant := c.Flags().String("tenant", string(auth.DefaultTenant), "the tenant whose job it is")
 

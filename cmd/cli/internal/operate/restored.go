@@ -33,9 +33,7 @@ meanwhile: it refuses while a worker or an API server does. In this order it
   - starts an execution of every order that can still move
 
 It may be stopped and repeated with the same --earliest. An order that it cannot repair stays as it is and is
-listed; repeat the command when you have decided about it. docs/operate/runbooks/tables-restored.md has all steps.
-
-Exit status: 0 done; 1 failed, or orders are left; 2 bad input; 3 refused.`
+listed; repeat the command when you have decided about it. docs/operate/runbooks/tables-restored.md has all steps.`
 
 func restoredCommand(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

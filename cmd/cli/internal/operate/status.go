@@ -32,9 +32,7 @@ the last minute. Quotas are the defaults of the Region (docs/operate/operations.
 on AWS.
 
 Stuck orders are counted by the workers every --stuck-every, because that reads all orders.
---count-stuck counts them now.
-
-Exit status: 0 all is well, 1 something needs a person.`
+--count-stuck counts them now.`
 
 func statusCommand(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

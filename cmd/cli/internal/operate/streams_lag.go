@@ -17,10 +17,7 @@ func streamsLag(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "lag", Short: "Say whether the orders' stream is handled in time, for scripts", Args: cobra.NoArgs,
 		Long: `Compares the oldest record that is not handled with --max: one after a checkpoint, or one that
-waits in a retry queue (by its first failure). Prints why the stream is behind, if it is.
-
-Exit status: 0 every record is younger than --max and every shard has a worker; 1 the stream
-is behind, no worker reads some of its shards, or a shard cannot be read.`,
+waits in a retry queue (by its first failure). Prints why the stream is behind, if it is.`,
 		Example: "  ratchet streams lag --max 30s || alarm\n  ratchet streams lag --json | jq .seconds",
 	}
 	inspection := inspectionFlags(c)

@@ -21,9 +21,7 @@ hours for which a stream keeps them. Other handlers go on. The workers learn of 
 seconds; calls that run then end as usual.
 
 Each change that waits costs one write, and two reads and a write when it is handled. While the
-journal is paused, questions about older transitions have no final answer.
-
-Exit status: 0 paused, also if it was before.`,
+journal is paused, questions about older transitions have no final answer.`,
 		Example: "  ratchet streams pause notify",
 	}, "paused", retryqueue.Queue.Pause)
 }
@@ -32,9 +30,7 @@ func streamsResume(s *settings.Settings) *cobra.Command {
 	return handlerSwitch(s, &cobra.Command{
 		Use: "resume HANDLER", Short: "Let a paused handler go on with what waits",
 		Long: `Ends the pause of a handler. The workers deliver what waits, the oldest change of each order
-first; they begin within 5 seconds.
-
-Exit status: 0 resumed, also if it was not paused.`,
+first; they begin within 5 seconds.`,
 		Example: "  ratchet streams resume notify",
 	}, "resumed", retryqueue.Queue.Resume)
 }

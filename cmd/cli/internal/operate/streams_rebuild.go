@@ -35,9 +35,7 @@ queued for an order and a handler is not queued again within 30 days;
 ` + "`ratchet streams replay --from-journal --again`" + ` does that, and repeats notifications.
 
 A job does it, for up to a million orders: a worker runs it, or without workers this command. Ctrl-C
-pauses it, and ` + "`ratchet jobs resume`" + ` goes on. For more orders, run it with --since for the newest.
-
-Exit status: 0 every order was read, 3 orders could not be read, 6 paused.`
+pauses it, and ` + "`ratchet jobs resume`" + ` goes on. For more orders, run it with --since for the newest.`
 
 func streamsRebuild(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

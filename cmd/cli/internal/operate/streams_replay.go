@@ -38,10 +38,7 @@ however old they are, and with the content that the order has now. A job does it
 it, or without workers this command. Ctrl-C pauses it; ` + "`ratchet jobs resume`" + ` goes on.
 
 While it reads, the command is a reader of each shard beside the workers; AWS allows two
-readers. When more than --max-waiting orders wait for a handler, it waits for the workers.
-
-Exit status: 0 all changes are in the queues (or, with --dry-run, were counted), 1 it ended
-early; what was queued until then is delivered. 6: its job was paused.`
+readers. When more than --max-waiting orders wait for a handler, it waits for the workers.`
 
 func streamsReplay(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

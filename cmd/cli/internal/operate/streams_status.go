@@ -32,7 +32,7 @@ beside the workers; AWS allows two.
 States of a shard: held, silent (its holder gives no sign of life), free, waiting (for its
 parent), unknown (no worker has noticed it), finished (listed only with a gap).
 
-Exit status: 0 in every case that could be shown; ` + "`ratchet streams lag`" + ` judges.`,
+It reports; ` + "`ratchet streams lag`" + ` judges.`,
 		Example: "  ratchet streams status\n  ratchet streams status --json | jq -r '.problems[]'",
 	}
 	inspection := inspectionFlags(c)

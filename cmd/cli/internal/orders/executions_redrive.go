@@ -32,9 +32,7 @@ execution, a year after its start, and at 25,000 events; ` + "`ratchet execution
 there, and where the state machine itself was wrong.
 
 Selected failures are redriven by a job: a worker runs it, or without workers this command. Ctrl-C
-pauses it, and ` + "`ratchet jobs resume`" + ` goes on.
-
-Exit status: 3 at least one execution was not redriven, 6 paused.`
+pauses it, and ` + "`ratchet jobs resume`" + ` goes on.`
 
 func executionsRedrive(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

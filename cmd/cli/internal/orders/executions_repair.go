@@ -26,9 +26,7 @@ before their orders existed. It reads every order.
 With orders, brings each one on: the execution is redriven where Step Functions allows it,
 else a successor is started, which adopts the order where it is. --successor starts one in
 any case: use it where the state machine itself was wrong, because a redrive keeps the
-definition with which an execution was started.
-
-Exit status 1: the list is not empty. 3: at least one order was not repaired.`
+definition with which an execution was started.`
 
 func executionsRepair(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

@@ -20,9 +20,7 @@ func ordersAdopt(s *settings.Settings) *cobra.Command {
 transitionId with the event "imported", by one write on the condition that the order is as it was read. Nothing
 follows, as with ` + "`ratchet orders import`" + `; an execution that waits for the state goes on.
 
-` + "`ratchet verify`" + ` lists such orders as moved, and ` + "`ratchet orders explain`" + ` says so of one. --all looks at every order.
-
-Exit status 3: orders were refused, or there was nothing to bring in.`,
+` + "`ratchet verify`" + ` lists such orders as moved, and ` + "`ratchet orders explain`" + ` says so of one. --all looks at every order.`,
 		Example: "  ratchet orders adopt o-1\n  ratchet orders adopt --all --dry-run",
 	}
 	everyone := c.Flags().Bool("all", false, "every order that another program has moved")

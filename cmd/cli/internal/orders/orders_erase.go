@@ -43,8 +43,7 @@ A dead letter that cannot be read may name the person. Its order is refused with
 of the letter: repeat the command after ` + "`ratchet deadletters discard HANDLER LETTER`" + `.
 
 docs/operate/privacy.md lists what this command cannot reach, like histories of executions and backups, and
-for how long that is kept.
-Exit status: 0 all erased, 2 bad input, 3 some were refused, 4 no such order, 6 paused.`
+for how long that is kept.`
 
 func ordersErase(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

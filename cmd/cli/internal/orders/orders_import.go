@@ -40,8 +40,7 @@ no transition yet. The item keeps its state and its attributes. See the settings
 Each order is one write on the condition that the table does not have it, or, for an item that has only a state, that
 the state is still the one that was read. So the command may be stopped and repeated: an order that is here with the
 same content and state is counted as such, and one that needs one.
-Exit also starts the execution that brings an order on from its state, of each order that needs one.
-Exit status 3: orders were refused. 2: lines could not be read.`
+Exit also starts the execution that brings an order on from its state, of each order that needs one.`
 
 func ordersImport(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{

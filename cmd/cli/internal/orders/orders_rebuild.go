@@ -29,9 +29,7 @@ The content of an order (lines, total, addresses, notes) is not in the journal a
 be rebuilt. An order that exists keeps its content; a missing order comes back without it.
 
 If the stream writes the journal, first let a worker read the stream to its end.
-Otherwise the newest rows are missing.
-
-Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
+Otherwise the newest rows are missing.`,
 	}
 	write := c.Flags().Bool("write", false, "write the order; asks for its id first")
 	c.RunE = func(c *cobra.Command, args []string) error {

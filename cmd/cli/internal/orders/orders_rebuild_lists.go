@@ -20,10 +20,7 @@ repeat the command. It goes on with what is left.
 
 A job does it: a worker runs it, or without workers this command. Ctrl-C pauses it, and
 ` + "`ratchet jobs resume`" + ` goes on. Workers with order-lists do the same by themselves while the lists are not
-ready.
-
-Exit status: 0 done, 1 failed, 2 bad input, 3 the lists are not ready, or orders cannot be read and are not in
-them (unreadable; ` + "`ratchet verify`" + ` names them), 6 paused.`
+ready.`
 
 func ordersRebuildLists(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{Use: "rebuild-lists", Short: "Correct the lists of orders", Args: cobra.NoArgs, Long: rebuildListsHelp, Example: "  ratchet orders rebuild-lists"}

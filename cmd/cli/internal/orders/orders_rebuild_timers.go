@@ -17,9 +17,7 @@ of the definition (after), or than their change, and of orders whose records the
 And of every request for later (orders apply --at) that waits, after the table of due rows was lost or restored.
 
 It reads the table of orders, if the definition has timed transitions, and that of requests for later. Workers may run meanwhile. It is no job: it acts
-on no order, notes its own position, and goes on with what is left when it is repeated. A row that is there already is written again, which changes nothing.
-
-Exit status: 0 done; 1 failed, or orders cannot be read; 2 bad input.`
+on no order, notes its own position, and goes on with what is left when it is repeated. A row that is there already is written again, which changes nothing.`
 
 func ordersRebuildTimers(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{Use: "rebuild-timers", Short: "Write the due rows of orders that time moves", Args: cobra.NoArgs, Long: rebuildTimersHelp, Example: "  ratchet orders rebuild-timers"}

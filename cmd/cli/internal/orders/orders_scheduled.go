@@ -97,7 +97,7 @@ func scheduledMove(s *settings.Settings) *cobra.Command {
 func scheduledWithdraw(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "withdraw ORDER ID", Short: "End a request that waits, so that it is never applied", Args: cobra.ExactArgs(2),
-		Long:    "Ends a request that waits. One that was applied or refused already is not changed: exit status 3.",
+		Long:    "Ends a request that waits. One that was applied or refused already is not changed.",
 		Example: "  ratchet orders scheduled withdraw o-1 0123456789abcdef0123456789abcdef",
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -16,19 +16,12 @@ import (
 	"ratchet/transitions"
 )
 
-// tasksExitStatuses are the exit statuses of the commands that answer a task.
-const tasksExitStatuses = `
-
-Exit status 3: the task had ended before (answered, timed out, or its execution has ended), or it is
-not known whether an earlier try of this call has answered it. Its token is removed. Exit status 4:
-no such task waits.`
-
 func tasksComplete(s *settings.Settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "complete ORDER", Short: "Complete a waiting task: its execution goes on", Args: cobra.ExactArgs(1),
 		Long: "Completes the task with the order's position as its output, as the stream's worker does, or with\n" +
 			"--output. The execution goes on from there, so complete a task only if its order has come to the\n" +
-			"awaited state (`ratchet tasks list ORDER --overdue`). The order itself is not moved." + tasksExitStatuses,
+			"awaited state (`ratchet tasks list ORDER --overdue`). The order itself is not moved.",
 		Example: "  ratchet tasks complete o-1",
 	}
 	state := c.Flags().String("state", "", "only if the task waits for this state")
@@ -59,7 +52,7 @@ func tasksFail(s *settings.Settings) *cobra.Command {
 		Use: "fail ORDER", Short: "Fail a waiting task: its execution catches the error, or fails", Args: cobra.ExactArgs(1),
 		Long: "Fails the task. The execution goes on with its Catch for the error. Without one it fails, and can be\n" +
 			"redriven (`ratchet executions redrive`): it then waits again. Order.WrongState makes the execution\n" +
-			"go on from where its order is; the cause must be the order's position, which is the default." + tasksExitStatuses,
+			"go on from where its order is; the cause must be the order's position, which is the default.",
 		Example: "  ratchet tasks fail o-1 --error Order.WrongState\n  ratchet tasks fail o-1 --cause 'the customer called'",
 	}
 	state := c.Flags().String("state", "", "only if the task waits for this state")

@@ -25,7 +25,7 @@ func verifyCommand(s *settings.Settings) *cobra.Command {
 			"but are no mismatch, if the workers have not handled them. That is known from the checkpoints of\n" +
 			"the stream, with a minute for clocks that differ, and from the journal's retry queue. With --lag\n" +
 			"the age of a transition decides instead. A state that another program has changed without a transition is\n" +
-			"the mismatch moved: see `ratchet orders adopt`. Exit status 1 on any mismatch.",
+			"the mismatch moved: see `ratchet orders adopt`.",
 	}
 	lag := c.Flags().Duration("lag", time.Minute, "how far the journal may be behind, 0 or more; default: up to what the workers have handled")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -19,5 +19,6 @@
 //
 //   - a row of the audit table in cmd/cli/audit_acts.go if it changes something, else in audit_test.go,
 //   - an Example, or a line in cmd/cli/examples.txt,
+//   - a line in cmd/cli/statuses.txt if it has exit statuses besides 0, 1 and 2,
 //   - the reference: go test ./cmd/cli -run Reference$ -update.
 package settings

@@ -3,7 +3,9 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,11 +15,26 @@ import (
 	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"ratchet/server"
 )
 
-// Secrets are the settings whose value is never printed. Each can be in a file of its own, named by
-// the setting with -file at its end.
-var Secrets = []string{"webhook-secret", "callback-secret", "carrier-secret", "carrier-token", "action-keys", "smtp-url", "console-client-secret", "console-secret"}
+// secretsOf returns the settings of a configuration whose value is never printed: those of the type server.Secret. Each
+// can be in a file of its own, named by the setting with -file at its end.
+func secretsOf(config reflect.Type) (names []string) {
+	for field := range config.Fields() {
+		name, option, _ := strings.Cut(field.Tag.Get("koanf"), ",")
+
+		switch {
+		case option == "squash":
+			names = append(names, secretsOf(field.Type)...)
+		case field.Type == reflect.TypeFor[server.Secret]():
+			names = append(names, name)
+		}
+	}
+
+	return names
+}
 
 // maxSecretFile is the size in bytes of the largest file with a secret.
 const maxSecretFile = 64 << 10
@@ -122,7 +139,7 @@ func orNone(names []string) string {
 func (l *layer) readSecrets() error {
 	l.files = map[string]string{}
 
-	for _, secret := range Secrets {
+	for _, secret := range secretsOf(reflect.TypeFor[server.Config]()) {
 		setting := secret + "-file"
 
 		name := l.settings.String(setting)
@@ -139,7 +156,7 @@ func (l *layer) readSecrets() error {
 
 		info, err := os.Stat(name)
 		if err == nil && info.Size() > maxSecretFile {
-			err = fmt.Errorf("%s: at most %d bytes", name, maxSecretFile)
+			err = fmt.Errorf("the file has more than %d bytes", maxSecretFile)
 		}
 
 		var text []byte
@@ -153,13 +170,22 @@ func (l *layer) readSecrets() error {
 		}
 
 		if err != nil {
-			return fmt.Errorf("%s: %w", setting, err)
+			return fmt.Errorf("%s: %w", l.origin(setting), unnamed(err))
 		}
 
 		l.files[secret] = name
 	}
 
 	return nil
+}
+
+// unnamed returns the error without the name of the file: the secret itself may stand there by mistake.
+func unnamed(err error) error {
+	if of, is := errors.AsType[*fs.PathError](err); is {
+		return fmt.Errorf("%s the file that it names: %w", of.Op, of.Err)
+	}
+
+	return err
 }
 
 // Merge returns all settings. Flags win over all other sources.

@@ -30,8 +30,17 @@ func WriteUsage(c *cobra.Command) error {
 		text.WriteString("\n\nFlags:\n" + strings.TrimRight(own.FlagUsages(), " \n"))
 	}
 
+	var last []string
+	if statuses := Statuses(c); statuses != "" {
+		last = append(last, wrapped(statuses))
+	}
+
 	if groups := sharedGroups(c); len(groups) > 0 && c.HasParent() {
-		text.WriteString("\n\nShared flags (`ratchet help settings`): " + strings.Join(groups, ", "))
+		last = append(last, "Shared flags (`ratchet help settings`): "+strings.Join(groups, ", "))
+	}
+
+	if len(last) > 0 {
+		text.WriteString("\n\n" + strings.Join(last, "\n"))
 	}
 
 	if c.HasAvailableSubCommands() {
@@ -42,6 +51,41 @@ func WriteUsage(c *cobra.Command) error {
 
 	return err
 }
+
+// statusesAnnotation holds the text about the exit statuses of a command.
+const statusesAnnotation = "ratchet-statuses"
+
+// SetStatuses gives a command the text about its exit statuses, in one line.
+func SetStatuses(c *cobra.Command, text string) {
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+
+	c.Annotations[statusesAnnotation] = text
+}
+
+// Statuses returns the text about the exit statuses of a command, or "" if it has none of its own.
+func Statuses(c *cobra.Command) string { return c.Annotations[statusesAnnotation] }
+
+// wrapped breaks a text into lines of the help.
+func wrapped(text string) string {
+	var lines []string
+
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > helpWidth {
+			lines = append(lines, line)
+			line = ""
+		}
+
+		line = strings.TrimLeft(line+" "+word, " ")
+	}
+
+	return strings.Join(append(lines, line), "\n")
+}
+
+// helpWidth is how long a line of wrapped text is.
+const helpWidth = 120
 
 // writeSubcommands lists the commands below c: those of each cobra group under its title, then those of none.
 func writeSubcommands(text *strings.Builder, c *cobra.Command) {

@@ -26,7 +26,7 @@ func demoCommand(s *settings.Settings) *cobra.Command {
 Functions executions and two workers compete for them. The demo sends many requests
 twice or out of order, declines some payments, lets some items run out and cancels some
 orders. Then it recounts every table independently. A discrepancy is printed with its
-order, and the exit status is 1.`,
+order.`,
 		Args: cobra.NoArgs,
 	}
 	orders := c.Flags().Int("orders", 1000, "number of orders, 1 to 100000")

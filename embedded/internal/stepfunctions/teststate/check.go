@@ -1,4 +1,4 @@
-package stepfunctions
+package teststate
 
 import (
 	"strings"
@@ -9,72 +9,12 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-type testRequest struct {
-	Definition, RoleArn, Input, InspectionLevel, Variables string
+// testedState is the name of a state that TestState runs, whatever its definition calls it.
+// Source: LocalStack's recordings of AWS (test_state_with_variables).
+const testedState = "StateName"
 
-	RevealSecrets      bool
-	Mock               *testMock
-	StateName, Context string
-	StateConfiguration *testConfiguration
-}
-
-// testMock is the answer of a task, a Map or a Parallel that does not do its work.
-type testMock struct {
-	Result              *string
-	ErrorOutput         *struct{ Error, Cause string }
-	FieldValidationMode string
-}
-
-// testConfiguration describes the attempts and iterations before the mock's answer.
-type testConfiguration struct {
-	RetrierRetryCount        int64
-	ErrorCausedByState       string // changes nothing: the error is the Map's or the Parallel's own
-	MapIterationFailureCount *int64
-	MapItemReaderData        *string
-}
-
-func (c *testConfiguration) retries() int64 {
-	if c == nil {
-		return 0
-	}
-
-	return c.RetrierRetryCount
-}
-
-func (c *testConfiguration) failures() int64 {
-	if c == nil || c.MapIterationFailureCount == nil {
-		return 0
-	}
-
-	return *c.MapIterationFailureCount
-}
-
-// executionMock returns the mock of a Map or Parallel, nil without a mock.
-func (in *testRequest) executionMock() *execution.Mock {
-	if in.Mock == nil {
-		return nil
-	}
-
-	output, failed := in.Mock.answer()
-	// The spaces of a result stay: LocalStack's test_base_parallel_state_mock_success.
-	if failed == nil {
-		output = []byte(*in.Mock.Result)
-	}
-
-	return &execution.Mock{Result: output, Failed: failed, Failures: in.StateConfiguration.failures()}
-}
-
-// answer returns the mock's result or its error.
-func (m *testMock) answer() ([]byte, *execution.CallFailure) {
-	if m.ErrorOutput != nil {
-		return nil, &execution.CallFailure{Name: m.ErrorOutput.Error, Cause: m.ErrorOutput.Cause}
-	}
-
-	return rawjson.AppendCompact(nil, []byte(*m.Result)), nil
-}
-
-// check compiles the state and fails for requests that the service or the engine refuses.
-func (in *testRequest) check() (*asl.Machine, error) {
+// Check compiles the state and fails for requests that the service or the engine refuses.
+func (in *Request) Check() (*asl.Machine, error) {
 	if err := wire.OneOf(in.InspectionLevel, "inspectionLevel", "INFO", "DEBUG", "TRACE"); err != nil {
 		return nil, err
 	}
@@ -89,7 +29,7 @@ func (in *testRequest) check() (*asl.Machine, error) {
 	}
 
 	if err := rawjson.Valid([]byte(in.Input)); err != nil {
-		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", inputFault([]byte(in.Input)))
+		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", rawjson.InputFault([]byte(in.Input)))
 	}
 
 	if err := in.checkSizes(); err != nil {
@@ -112,7 +52,7 @@ func (in *testRequest) check() (*asl.Machine, error) {
 
 // checkSizes fails for documents that are longer than the API allows.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_TestState.html
-func (in *testRequest) checkSizes() error {
+func (in *Request) checkSizes() error {
 	for _, document := range []struct{ name, text string }{{"input", in.Input}, {"variables", in.Variables}, {"context", in.Context}} {
 		if len(document.text) > execution.MaxDocument {
 			return validation("1 validation error detected: Value at '%s' failed to satisfy constraint: "+
@@ -124,7 +64,7 @@ func (in *testRequest) checkSizes() error {
 }
 
 // compile compiles the definition: one state, or a machine with a state that has a name.
-func (in *testRequest) compile() (*asl.Machine, error) {
+func (in *Request) compile() (*asl.Machine, error) {
 	var program *asl.Machine
 	var found asl.Diagnostics
 
@@ -144,7 +84,7 @@ func (in *testRequest) compile() (*asl.Machine, error) {
 	return program, nil
 }
 
-func (in *testRequest) checkConfiguration(*asl.State) error {
+func (in *Request) checkConfiguration(*asl.State) error {
 	const negative = "1 validation error detected: Value '%d' at 'stateConfiguration.%s' failed to satisfy constraint: " +
 		"Member must have value greater than or equal to 0"
 
@@ -153,8 +93,8 @@ func (in *testRequest) checkConfiguration(*asl.State) error {
 		return nil
 	case c.RetrierRetryCount < 0:
 		return validation(negative, c.RetrierRetryCount, "retrierRetryCount")
-	case c.failures() < 0:
-		return validation(negative, c.failures(), "mapIterationFailureCount")
+	case c.Failures() < 0:
+		return validation(negative, c.Failures(), "mapIterationFailureCount")
 	case c.MapIterationFailureCount != nil && in.Mock == nil:
 		return validation("TestState does not support MapIterationFailureCount when a mock is not specified.")
 	case c.MapItemReaderData != nil:
@@ -164,7 +104,7 @@ func (in *testRequest) checkConfiguration(*asl.State) error {
 	}
 }
 
-func (in *testRequest) checkState(state *asl.State) error {
+func (in *Request) checkState(state *asl.State) error {
 	switch {
 	case in.Mock != nil:
 		return nil
@@ -187,7 +127,7 @@ func (in *testRequest) checkState(state *asl.State) error {
 	}
 }
 
-func (in *testRequest) checkMock(state *asl.State) error {
+func (in *Request) checkMock(state *asl.State) error {
 	mock := in.Mock
 	switch {
 	case mock == nil:
@@ -208,7 +148,7 @@ func (in *testRequest) checkMock(state *asl.State) error {
 }
 
 // checkResult checks the shape of a mocked result.
-func (in *testRequest) checkResult(state *asl.State) error {
+func (in *Request) checkResult(state *asl.State) error {
 	if in.Mock == nil || in.Mock.Result == nil {
 		return nil
 	}
@@ -229,71 +169,6 @@ func (in *testRequest) checkResult(state *asl.State) error {
 	return nil
 }
 
-// contextFields are the fields of a context object that a test may have, and their kinds.
-// Sources: LocalStack's recordings of AWS (test_state_context_object), and for the fields
-// https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
-var contextFields = map[string]map[string]string{
-	"Execution": {
-		"Id": "string", "Input": "", "Name": "string", "RoleArn": "string", "StartTime": "string",
-		"RedriveCount": "number", "RedriveTime": "string",
-	},
-	"State":        {"EnteredTime": "string", "Name": "string", "RetryCount": "number"},
-	"StateMachine": {"Id": "string", "Name": "string"},
-	"Task":         {"Token": "string"},
-}
-
-func (in *testRequest) checkContext(state *asl.State) error {
-	if in.Context == "" {
-		return nil
-	}
-
-	object := []byte(in.Context)
-	if rawjson.Valid(object) != nil || rawjson.KindOf(object) != rawjson.Object {
-		return invalidContext("the Context object must be a JSON object")
-	}
-
-	for c := rawjson.Walk(object); c.Next(); {
-		name, _ := rawjson.Text(c.Key)
-		if err := checkContextPart(state, name, c.Value); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
-func checkContextPart(state *asl.State, part string, value []byte) error {
-	fields := contextFields[part]
-	// Only these two patterns give a task a token.
-	waits := strings.HasSuffix(state.Resource, ".waitForTaskToken") || strings.Contains(state.Resource, ".sync")
-	switch {
-	case part == "Map":
-		return invalidContext("'Map' field is not supported when mocking a Context object")
-	case fields == nil:
-		return invalidContext("Field '" + part + "' is not allowed")
-	case rawjson.KindOf(value) != rawjson.Object:
-		return invalidContext(part + " must be an object")
-	case part == "Task" && !waits:
-		return invalidContext("Context object contains 'Task' when state is not a Task state " +
-			"with a '.sync' or '.waitForTaskToken' service integration pattern")
-	}
-
-	for c := rawjson.Walk(value); c.Next(); {
-		name, _ := rawjson.Text(c.Key)
-
-		kind, ok := fields[name]
-		if !ok {
-			return invalidContext("Field '" + name + "' is not allowed")
-		}
-
-		if kind != "" && kindNames[rawjson.KindOf(c.Value)] != kind {
-			return invalidContext(part + "." + name + " must be a " + kind)
-		}
-	}
-
-	return nil
-}
-
-func invalidContext(text string) error {
-	return validation("Invalid Context object provided: %s", text)
+func validation(format string, args ...any) error {
+	return wire.Errorf("ValidationException", format, args...)
 }

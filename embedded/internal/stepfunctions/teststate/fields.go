@@ -1,4 +1,4 @@
-package stepfunctions
+package teststate
 
 import (
 	"maps"

@@ -1,10 +1,8 @@
-package stepfunctions
+package rawjson
 
 import (
 	"fmt"
 	"regexp"
-
-	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
 var (
@@ -14,11 +12,11 @@ var (
 	unquotedField = regexp.MustCompile(`^\s*\{\s*([^"\s}])`)
 )
 
-// inputFault describes the fault of an execution's input that is not JSON, with texts that were recorded
+// InputFault describes the fault of an execution's input that is not JSON, with texts that were recorded
 // from StartExecution.
-func inputFault(input []byte) string {
+func InputFault(input []byte) string {
 	// true, false and null are words, too, but valid ones.
-	if m := unknownToken.FindSubmatch(input); m != nil && rawjson.Valid(m[1]) != nil {
+	if m := unknownToken.FindSubmatch(input); m != nil && Valid(m[1]) != nil {
 		const fault = "Unrecognized token '%s': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 
 		return fmt.Sprintf(fault, m[1])

@@ -1,11 +1,11 @@
-package dynamodb
+package stripes
 
 import "testing"
 
 // lateWriter is a store in which a writer begins in the middle of the first read. The read sees the
 // change, but the change is not on disk, and a crash a moment later undoes it.
 type lateWriter struct {
-	stripe *stripe
+	stripe *Stripe
 	reads  int
 }
 
@@ -13,12 +13,12 @@ func (l *lateWriter) Get([]byte) (value []byte, found bool, err error) {
 	if l.reads++; l.reads > 1 {
 		return []byte("on disk"), true, nil
 	}
-	l.stripe.mu.Lock()
-	l.stripe.version.Add(1)
+	l.stripe.Lock()
+	l.stripe.Begin()
 
 	go func() {
-		l.stripe.version.Add(1)
-		l.stripe.mu.Unlock()
+		l.stripe.End()
+		l.stripe.Unlock()
 	}()
 
 	return []byte("visible"), true, nil
@@ -30,10 +30,10 @@ func TestAReadWaitsForAWriterWhoBeginsInItsMiddle(t *testing.T) {
 	t.Parallel()
 
 	for range 100 { // the writer ends before the read looks at it, or later
-		s := new(stripe)
+		s := new(Stripe)
 		db := &lateWriter{stripe: s}
 
-		if got, err := s.read(db, nil); err != nil || string(got) != "on disk" || db.reads != 2 {
+		if got, err := s.Read(db, nil); err != nil || string(got) != "on disk" || db.reads != 2 {
 			t.Fatalf("%q after %d reads, %v", got, db.reads, err)
 		}
 	}

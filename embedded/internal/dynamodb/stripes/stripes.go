@@ -1,4 +1,4 @@
-package dynamodb
+package stripes
 
 import (
 	"slices"
@@ -10,17 +10,17 @@ import (
 // make their writers wait for each other.
 const stripeCount = 8192
 
-// stripe serializes the writers of its items. A writer holds it from the read of the old
+// Stripe serializes the writers of its items. A writer holds it from the read of the old
 // item until the new one is on disk.
-type stripe struct {
+type Stripe struct {
 	mu sync.Mutex
 	// version is odd while a change is visible but not yet on disk.
 	version atomic.Uint64
 }
 
-// read returns the value under a key of the stripe, nil if there is none. It waits for a change that is visible
+// Read returns the value under a key of the stripe, nil if there is none. It waits for a change that is visible
 // but not yet on disk, so that a crash cannot undo an answer.
-func (s *stripe) read(db getter, key []byte) (stored, error) {
+func (s *Stripe) Read(db getter, key []byte) ([]byte, error) {
 	// Without a writer there is nothing to wait for: the version is even and the same before
 	// and after the read.
 	if before := s.version.Load(); before%2 == 0 {
@@ -39,14 +39,28 @@ func (s *stripe) read(db getter, key []byte) (stored, error) {
 	return raw, err
 }
 
+// Lock makes the caller the writer of the stripe.
+func (s *Stripe) Lock() { s.mu.Lock() }
+
+// Unlock ends the writer.
+func (s *Stripe) Unlock() { s.mu.Unlock() }
+
+// Begin says that a change is visible from now on, but not yet on disk. The caller is the writer.
+func (s *Stripe) Begin() { s.version.Add(1) }
+
+// End says that the change is on disk.
+func (s *Stripe) End() { s.version.Add(1) }
+
 // getter is the store.
 type getter interface {
 	Get(key []byte) (value []byte, found bool, err error)
 }
 
-type stripes [stripeCount]stripe
+// Set has the stripes of all items.
+type Set [stripeCount]Stripe
 
-func (s *stripes) of(hash uint64) *stripe { return &s[hash%stripeCount] }
+// Of returns the stripe of a hash.
+func (s *Set) Of(hash uint64) *Stripe { return &s[hash%stripeCount] }
 
 // numbersOf returns the numbers of the hashes' stripes, ascending, each once.
 func numbersOf(hashes []uint64) []uint64 {
@@ -60,9 +74,9 @@ func numbersOf(hashes []uint64) []uint64 {
 	return slices.Compact(numbers)
 }
 
-// lock locks the stripes of all hashes and returns the function that unlocks them. It locks each stripe
+// Lock locks the stripes of all hashes and returns the function that unlocks them. It locks each stripe
 // once and in ascending order, so that two callers cannot deadlock.
-func (s *stripes) lock(hashes []uint64) (unlock func()) {
+func (s *Set) Lock(hashes []uint64) (unlock func()) {
 	numbers := numbersOf(hashes)
 	for _, n := range numbers {
 		s[n].mu.Lock()
@@ -75,9 +89,9 @@ func (s *stripes) lock(hashes []uint64) (unlock func()) {
 	}
 }
 
-// dirty marks the stripes' items as changed but not on disk, until the returned function
+// Dirty marks the stripes' items as changed but not on disk, until the returned function
 // is called. The caller holds the stripes.
-func (s *stripes) dirty(hashes []uint64) (clean func()) {
+func (s *Set) Dirty(hashes []uint64) (clean func()) {
 	numbers := numbersOf(hashes)
 	for _, n := range numbers {
 		s[n].version.Add(1)
@@ -90,9 +104,9 @@ func (s *stripes) dirty(hashes []uint64) (clean func()) {
 	}
 }
 
-// waitForWriters waits until every writer that was running when it was called has ended. Later writers
+// WaitForWriters waits until every writer that was running when it was called has ended. Later writers
 // see everything that the caller published before the call.
-func (s *stripes) waitForWriters() {
+func (s *Set) WaitForWriters() {
 	for i := range s {
 		s[i].mu.Lock()
 		s[i].mu.Unlock() //nolint:staticcheck // the empty section is the point
