@@ -14,9 +14,9 @@ var drawnMoment = regexp.MustCompile(`<a href="#m([0-9]+)" class="[^"]*" data-at
 func TestAPartOfATimeLineIsDrawn(t *testing.T) {
 	s := newAPIServer(t, dev)
 	s.must("PUT", "/v1/orders/o-1", mugs)
-	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold","transitionId":2}`)
-	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"release","transitionId":3}`)
-	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"cancel","transitionId":4}`)
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold","transitionId":2}`, "Idempotency-Key", "k-2")
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"release","transitionId":3}`, "Idempotency-Key", "k-3")
+	s.must("POST", "/v1/orders/o-1/transitions", `{"event":"cancel","transitionId":4}`, "Idempotency-Key", "k-4")
 
 	p, by := s.pages(), whose(auth.DefaultTenant, auth.Admin)
 

@@ -81,7 +81,7 @@ var consolePages = map[string]string{
 	"/once":          "An action",
 	"/quotas":        "write unit",
 	"/jobs":          "Erase persons of orders",
-	"/docs/":         "By what you want to do",
+	"/docs/":         "Find the page for what you want to do",
 }
 
 // TestEveryPageOfTheConsoleIsReadable without JavaScript, by a person who watches with a browser, and holds no
