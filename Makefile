@@ -125,6 +125,11 @@ browser: ## use Chromium: pages of other origins get nothing from any listener; 
 	  { echo "make browser: chromium-headless-shell is missing and cannot be installed; NOTHING was tried" >&2; exit 1; }
 	go test -tags browser -count=1 -v ./tests/browser
 
+.PHONY: screenshots
+screenshots: ## make pictures of the console's pages, three widths, light and dark, in SCREENSHOTS (default: a new directory)
+	@dir="$${SCREENSHOTS:-$$(mktemp -d)}"; mkdir -p "$$dir"; \
+	go test -tags browser -count=1 ./tests/browser -run TestEveryPageFitsAndCanBeUsed -args -screenshots "$$dir" && echo "$$dir"
+
 .PHONY: sdks
 sdks: ## try `ratchet dev` from other languages: SDKs, receivers of webhooks, generated clients (needs Python 3, Node, Java, Maven and their registries)
 	go test -tags sdks -count=1 ./tests/sdks

@@ -33,6 +33,7 @@ import (
 	"ratchet/transitions/lists"
 	"ratchet/transitions/scheduled"
 	"ratchet/workflow"
+	"ratchet/workflow/plan"
 )
 
 // Config configures the API. The parts from Orders to Acts and Secret are required,
@@ -95,7 +96,11 @@ type Config struct {
 	Stream func(context.Context) (status.Status, error)
 	// Status says what runs where, and what needs a person. If it is nil, the route answers 404.
 	Status func(context.Context) (inspect.SystemStatus, error)
-	// Processes has the stuck orders that surveys have found. If it is nil, their routes answer 404.
+	// Quotas are the quotas of the account, by the names of package plan; nil if the service does not run on AWS.
+	Quotas plan.Quotas
+	// LastHour returns what all processes did in the last hour. If it is nil, the route answers 404.
+	LastHour func() (processes.Hour, error)
+	// Processes has the stuck orders that surveys have found, and the counts of orders. If it is nil, their routes answer 404.
 	Processes *processes.Store
 	// Start starts the execution of a created order. It must be idempotent: a repeated
 	// request calls it again. If it is nil, orders are created without an execution.

@@ -39,23 +39,39 @@ type viewerKey struct{}
 func (s *apiServer) pages() *pages {
 	s.t.Helper()
 
+	draining := make(chan struct{})
+	s.t.Cleanup(func() { close(draining) })
+
+	return s.pagesUntil(draining)
+}
+
+func (s *apiServer) pagesUntil(draining <-chan struct{}) *pages {
+	s.t.Helper()
+
 	p := &pages{s: s}
 	p.lose.Store("")
+	p.handler = newPages(s.t, http.HandlerFunc(p.ask), draining)
+
+	return p
+}
+
+// newPages returns the console over an API, for the person that the context of each request names.
+func newPages(t testing.TB, over http.Handler, draining <-chan struct{}) http.Handler {
+	t.Helper()
 
 	handler, err := console.New(console.Config{
-		API: http.HandlerFunc(p.ask),
+		API: over,
 		Identify: func(r *http.Request) (api.Identity, bool) {
 			by, known := r.Context().Value(viewerKey{}).(api.Identity)
 			return by, known
 		},
-		Log: slog.New(slog.DiscardHandler), Draining: make(chan struct{}),
+		Log: slog.New(slog.DiscardHandler), Draining: draining,
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	p.handler = handler
 
-	return p
+	return handler
 }
 
 func (p *pages) ask(w http.ResponseWriter, r *http.Request) {

@@ -43,6 +43,8 @@ func (s *service) routes(h huma.API) {
 	s.endpointRoutes(h)
 	s.deliveryRoutes(h)
 	s.statusRoutes(h)
+	s.rateRoutes(h)
+	s.quotaRoutes(h)
 	s.workflowRoutes(h)
 	s.actRoutes(h)
 

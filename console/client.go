@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -35,6 +36,35 @@ func (c *client) get(ctx context.Context, path string, into any) error {
 	}
 
 	return nil
+}
+
+// getRaw is as get, and returns the answer as a text, too.
+func (c *client) getRaw(ctx context.Context, path string, into any) (string, error) {
+	answer, err := c.read(ctx, path)
+	if err != nil {
+		return "", err
+	}
+
+	var text bytes.Buffer
+	if err := errors.Join(json.Unmarshal(answer.body.Bytes(), into), json.Indent(&text, answer.body.Bytes(), "", "  ")); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+
+	return text.String(), nil
+}
+
+// getSecret is as get for a path that has a secret. The page shows another path.
+func (c *client) getSecret(ctx context.Context, path, shown string, into any) error {
+	err := c.get(ctx, path, into)
+	c.calls[len(c.calls)-1] = shown
+
+	return err
+}
+
+// isMissing reports whether there is nothing at the path.
+func isMissing(err error) bool {
+	var refused *problem
+	return errors.As(err, &refused) && refused.Status == http.StatusNotFound
 }
 
 // read asks for a path. A refusal is a problem.

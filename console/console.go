@@ -66,6 +66,7 @@ type handler struct {
 	mux                 *http.ServeMux
 	script, style, icon asset
 	live                *hub
+	keeper              *keeper
 	pictures            *pictures
 }
 
@@ -76,12 +77,19 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 
-	h := &handler{cfg: cfg, mux: http.NewServeMux(), live: newHub(cfg.Draining), pictures: &pictures{drawn: map[string]*diagram.Picture{}}}
+	h := &handler{cfg: cfg, mux: http.NewServeMux(), live: newHub(cfg.Draining), keeper: newKeeper(cfg.Draining), pictures: &pictures{drawn: map[string]*diagram.Picture{}}}
 	h.script, h.style, h.icon = h.asset("console.js", "text/javascript"), h.asset("style.css", "text/css"), h.asset("icon.svg", "image/svg+xml")
 
 	for _, p := range pages {
 		h.mux.HandleFunc("GET "+Path+p.path, func(w http.ResponseWriter, r *http.Request) { h.show(w, r, p) })
 		h.mux.HandleFunc("GET "+Path+"/live"+p.path, func(w http.ResponseWriter, r *http.Request) { h.follow(w, r, p) })
+
+		if p.posts {
+			h.mux.HandleFunc("POST "+Path+p.path, func(w http.ResponseWriter, r *http.Request) {
+				r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+				h.show(w, r, p)
+			})
+		}
 	}
 	h.actRoutes()
 	h.documentRoutes()
@@ -178,6 +186,8 @@ type page struct {
 	// mark returns a text that changes when the page does, for a page that costs much more than that. What changes
 	// without it is seen after markedFor.
 	mark func(context.Context, *visit) (string, error)
+	// posts says that the page is also shown for a form that is sent as POST, because it has a secret.
+	posts bool
 }
 
 // content is what stands on a page.
@@ -191,11 +201,12 @@ type visit struct {
 	*client
 	request  *http.Request
 	pictures *pictures
+	keeper   *keeper
 }
 
 // again returns a further visit, which has its own list of requests.
 func (v *visit) again() *visit {
-	return &visit{client: &client{api: v.api, by: v.by}, request: v.request, pictures: v.pictures}
+	return &visit{client: &client{api: v.api, by: v.by}, request: v.request, pictures: v.pictures, keeper: v.keeper}
 }
 
 // query returns a parameter of the address.
@@ -209,7 +220,7 @@ func (h *handler) begin(w http.ResponseWriter, r *http.Request) (*visit, bool) {
 		return nil, false
 	}
 
-	return &visit{client: &client{api: h.cfg.API, by: by}, request: r, pictures: h.pictures}, true
+	return &visit{client: &client{api: h.cfg.API, by: by}, request: r, pictures: h.pictures, keeper: h.keeper}, true
 }
 
 // show answers with a whole page.

@@ -19,8 +19,8 @@ const (
 
 // lanes draws the moments of an order on one time axis, a lane for each kind. The axis is not linear: a wait takes
 // room by the logarithm of its length, and a long one is a gap that says how long it was. So everything can be
-// seen at once, whatever took days.
-func lanes(all []moments) string {
+// seen at once, whatever took days. first is the number of the first one of them among all moments of the order.
+func lanes(all []moments, first int) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -36,7 +36,7 @@ func lanes(all []moments) string {
 	height := laneHeight*float64(len(kinds)) + 26
 
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="lanes" role="img" aria-label="Time line" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`,
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="lanes" role="group" aria-label="Time line" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`,
 		width, height, width, height)
 
 	for i, kind := range kinds {
@@ -60,8 +60,8 @@ func lanes(all []moments) string {
 
 	for i, m := range all {
 		y := laneHeight*float64(slices.Index(kinds, m.Kind)) + laneHeight/2
-		fmt.Fprintf(&b, `<a href="#m%d" class="%s"><circle class="dot" cx="%.1f" cy="%.0f" r="5"><title>%s</title></circle></a>`,
-			i, m.mood(), x[i], y, html.EscapeString(m.At.short()+" "+m.text()))
+		fmt.Fprintf(&b, `<a href="#m%d" class="%s" data-at="%s"><circle class="dot" cx="%.1f" cy="%.0f" r="5"><title>%s</title></circle></a>`,
+			first+i, m.mood(), m.At.iso(), x[i], y, html.EscapeString(m.At.short()+" "+m.text()))
 	}
 	b.WriteString("</svg>")
 
@@ -78,6 +78,26 @@ func (m moments) mood() string {
 	}
 
 	return ""
+}
+
+// within returns the moments of a range of times, as the address of a page has it, and how many are before them. A bound that is no
+// time is none.
+func within(all []moments, from, to string) (part []moments, first int) {
+	if at, err := time.Parse(time.RFC3339Nano, from); err == nil {
+		first = len(all)
+		if i := slices.IndexFunc(all, func(m moments) bool { return !m.At.Before(at) }); i >= 0 {
+			first = i
+		}
+	}
+
+	last := len(all)
+	if at, err := time.Parse(time.RFC3339Nano, to); err == nil {
+		if i := slices.IndexFunc(all, func(m moments) bool { return m.At.After(at) }); i >= 0 {
+			last = i
+		}
+	}
+
+	return all[min(first, last):last], min(first, last)
 }
 
 // gap is a long wait on the axis.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -127,7 +126,7 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 		return
 	}
 
-	key := fmt.Sprintf("%s\n%s\n%s\n%t\n%s", v.by.ID, v.by.Tenant, v.by.Scope, v.by.Personal, r.URL.RequestURI())
+	key := v.seenBy() + "\n" + r.URL.RequestURI()
 
 	var (
 		seen   string // the mark of the newest look

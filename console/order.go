@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -205,7 +206,9 @@ func order(ctx context.Context, v *visit) (content, error) {
 	id := v.request.PathValue("order")
 
 	var e explanation
-	if err := v.get(ctx, pathTo("/v1/orders/%s/explanation", id), &e); err != nil {
+
+	raw, err := v.getRaw(ctx, pathTo("/v1/orders/%s/explanation", id), &e)
+	if err != nil {
 		return content{}, err
 	}
 
@@ -214,10 +217,16 @@ func order(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	var later scheduledList
+	var (
+		later scheduledList
+		parts = orderParts{raw: raw}
+	)
 	if e.Order != nil {
-		var err error
 		if later, err = scheduledOf(ctx, v, id); err != nil {
+			return content{}, err
+		}
+
+		if err := parts.read(ctx, v, id, e); err != nil {
 			return content{}, err
 		}
 	}
@@ -231,7 +240,43 @@ func order(ctx context.Context, v *visit) (content, error) {
 	newest := slices.Clone(e.Timeline)
 	slices.Reverse(newest)
 
-	return content{id, orderPage(v, id, e, later, svg, lanes(e.Timeline), rows(v, id, e, newest), v.orderButtons(id, e, d))}, nil
+	part, first := within(e.Timeline, v.query("from"), v.query("to"))
+
+	return content{id, orderPage(v, id, e, later, svg, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
+}
+
+// orderParts are the parts of an order that have answers of their own.
+type orderParts struct {
+	payments    []paymentShown
+	reservation *reservationShown
+	raw         string // what the API says of the order
+}
+
+// read asks for the payments that the time line names, and for the reservation.
+func (p *orderParts) read(ctx context.Context, v *visit, id string, e explanation) error {
+	var asked []string
+	for _, m := range e.Timeline {
+		if of := m.Ref.Payment; of == "" || slices.Contains(asked, of) {
+			continue
+		}
+		asked = append(asked, m.Ref.Payment)
+
+		var one paymentShown
+		if err := v.get(ctx, pathTo("/v1/payments/%s", m.Ref.Payment), &one); err == nil {
+			p.payments = append(p.payments, one)
+		} else if !isMissing(err) {
+			return err
+		}
+	}
+
+	var held reservationShown
+	if err := v.get(ctx, pathTo("/v1/reservations/%s", id), &held); err == nil {
+		p.reservation = &held
+	} else if !isMissing(err) {
+		return err
+	}
+
+	return nil
 }
 
 // row is a line of the time line with what a person may do about it.
@@ -374,4 +419,29 @@ func findingKind(severity string) string {
 	}
 
 	return ""
+}
+
+// contentPart is a part of an order with a name for each value.
+type contentPart struct {
+	title string
+	facts []fact
+}
+
+// content returns the addresses and the metadata, without those that the order does not have.
+func (o *orderShown) content() (parts []contentPart) {
+	for _, part := range []struct {
+		title  string
+		values map[string]string
+	}{{"Shipping address", o.ShippingAddress}, {"Billing address", o.BillingAddress}, {"Metadata", o.Metadata}} {
+		var all []fact
+		for _, name := range slices.Sorted(maps.Keys(part.values)) {
+			all = append(all, fact{name, part.values[name]})
+		}
+
+		if len(all) > 0 {
+			parts = append(parts, contentPart{part.title, all})
+		}
+	}
+
+	return parts
 }

@@ -12,18 +12,23 @@ import (
 	"ratchet/internal/plural"
 )
 
-// pages are all pages. Those of stored data are looked at every second while a viewer follows them; those that
-// cost half a second of the service's time, every ten.
+// pages are all pages. Those of stored data are looked at every second while a viewer follows them, and summaries every ten. What costs
+// half a second of the service's time is read every ten seconds for all viewers together, and no page waits for it.
 var pages = []page{
-	{path: "/{$}", nav: "/", load: overview, every: 10 * time.Second},
+	{path: "/{$}", nav: "/", load: overview, every: 2 * time.Second},
 	{path: "/orders", nav: "/orders", load: orders, every: time.Second},
 	{path: "/orders/{order}", nav: "/orders", load: order, every: time.Second, mark: orderMark},
 	{path: "/workflow", nav: "/workflow", load: workflow},
-	{path: "/stream", nav: "/stream", load: stream, every: 10 * time.Second},
+	{path: "/refusals", nav: "/refusals", load: refusalsOf, every: 10 * time.Second},
+	{path: "/stream", nav: "/stream", load: stream, every: 2 * time.Second},
 	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
 	{path: "/deliveries", nav: "/deliveries", load: deliveries, every: 10 * time.Second},
 	{path: "/executions", nav: "/executions", load: executions},
 	{path: "/stuck", nav: "/", load: stuck},
+	{path: "/money", nav: "/money", load: moneyOf},
+	{path: "/stock", nav: "/stock", load: stock},
+	{path: "/once", nav: "/once", load: one, posts: true},
+	{path: "/quotas", nav: "/quotas", load: quotas, every: 2 * time.Second},
 	{path: "/jobs", nav: "/jobs", load: jobs, every: 10 * time.Second},
 	{path: "/jobs/{job}", nav: "/jobs", load: job, every: 2 * time.Second},
 	{path: "/audit", nav: "/audit", load: audit, every: 10 * time.Second},
@@ -56,24 +61,138 @@ type machineStatus struct {
 		Ready                              bool
 		StartedAt, BeatAt                  moment
 	}
-	Rates         map[string]float64
+	Rates  map[string]float64
+	Quotas []struct {
+		Name, Of, Source     string
+		Used, Quota, Percent float64
+	}
 	BehindSeconds float64
 	DeadLetters   int
 	Reports       struct{ Waiting, Attention int }
 }
 
+// overviewShown is what the overview shows.
+type overviewShown struct {
+	status    machineStatus
+	statusAt  time.Time // zero: it is being read
+	forbidden bool      // the viewer does not see the system
+
+	definition definition
+	counts     orderCounts
+	svg        string
+	rates      rates
+	newest     orderList
+}
+
+// overview waits for no read of the status, which takes half a second and more.
 func overview(ctx context.Context, v *visit) (content, error) {
-	var s machineStatus
-	if err := v.get(ctx, "/v1/status", &s); err != nil {
+	var (
+		o   overviewShown
+		err error
+	)
+
+	o.statusAt, err = v.kept(ctx, "/v1/status", &o.status, false)
+	if o.forbidden = isForbidden(err); err != nil && !o.forbidden && !isMissing(err) {
 		return content{}, err
 	}
 
-	var newest orderList
-	if err := v.get(ctx, "/v1/orders?limit=8", &newest); err != nil {
+	if !o.forbidden {
+		if err := v.get(ctx, "/v1/rates", &o.rates); err != nil && !isMissing(err) {
+			return content{}, err
+		}
+	}
+
+	for path, into := range map[string]any{"/v1/workflow": &o.definition, "/v1/order-counts": &o.counts, "/v1/orders?limit=8": &o.newest} {
+		// An installation without the table of processes counts nothing.
+		if _, err := v.kept(ctx, path, into, true); err != nil && !(isMissing(err) && path == "/v1/order-counts") {
+			return content{}, err
+		}
+	}
+
+	if o.svg, err = v.pictures.paint(o.definition.graph(), o.counts.paint()); err != nil {
 		return content{}, err
 	}
 
-	return content{"Overview", overviewPage(v, s, newest)}, nil
+	return content{"Overview", overviewPage(v, o)}, nil
+}
+
+// quotasShown is what the page of quotas and cost shows.
+type quotasShown struct {
+	status   machineStatus
+	statusAt time.Time
+	rates    rates
+	prices   []price
+}
+
+// price is a part of the answer of GET /v1/quotas.
+type price struct {
+	Unit              string
+	DollarsPerMillion float64
+}
+
+func quotas(ctx context.Context, v *visit) (content, error) {
+	var (
+		o   quotasShown
+		err error
+	)
+
+	if o.statusAt, err = v.kept(ctx, "/v1/status", &o.status, false); err != nil {
+		return content{}, err
+	}
+
+	if err := v.get(ctx, "/v1/rates", &o.rates); err != nil {
+		return content{}, err
+	}
+
+	var all struct{ Prices []price }
+	if err := v.get(ctx, "/v1/quotas", &all); err != nil {
+		return content{}, err
+	}
+	o.prices = all.Prices
+
+	return content{"Quotas and cost", quotasPage(o)}, nil
+}
+
+// cost is what the last hour used of a unit.
+type cost struct {
+	unit    string
+	used    int64
+	million float64 // dollars for a million
+}
+
+func (c cost) dollars() float64 { return float64(c.used) * c.million / 1e6 }
+
+func (c cost) perOrder(placed int64) string {
+	if placed == 0 {
+		return "–"
+	}
+
+	return fmt.Sprintf("%.1f", float64(c.used)/float64(placed))
+}
+
+func (o quotasShown) placed() (sum int64) {
+	for _, m := range o.rates.Minutes {
+		sum += m.Placed
+	}
+
+	return sum
+}
+
+// costs are those of DynamoDB. State transitions are not counted.
+func (o quotasShown) costs() (all []cost) {
+	used := map[string]int64{}
+	for _, m := range o.rates.Minutes {
+		used["read unit"] += m.ReadUnits
+		used["write unit"] += m.WriteUnits
+	}
+
+	for _, p := range o.prices {
+		if n, counted := used[p.Unit]; counted {
+			all = append(all, cost{p.Unit, n, p.DollarsPerMillion})
+		}
+	}
+
+	return all
 }
 
 type orderList struct {
@@ -104,6 +223,12 @@ type orderShown struct {
 	// Own are attributes of the caller's own: each is one type of DynamoDB's with its value.
 	Own                             map[string]map[string]json.RawMessage
 	Parcels                         []struct{ TrackingNumber string }
+	ShippingAddress, BillingAddress map[string]string
+	Metadata                        map[string]string
+	Notes                           []struct {
+		At       moment
+		By, Text string
+	}
 	Timers                          []timer
 	Cause                           struct{ Code, Text, Actor string }
 	CreatedAt, UpdatedAt, EnteredAt moment
@@ -180,11 +305,13 @@ type streamStatus struct {
 
 func stream(ctx context.Context, v *visit) (content, error) {
 	var s streamStatus
-	if err := v.get(ctx, "/v1/stream", &s); err != nil {
+
+	at, err := v.kept(ctx, "/v1/stream", &s, false)
+	if err != nil {
 		return content{}, err
 	}
 
-	return content{"Stream", streamPage(v, s)}, nil
+	return content{"Stream", streamPage(v, s, at)}, nil
 }
 
 func shardKind(state string) string {
@@ -200,16 +327,16 @@ func shardKind(state string) string {
 
 type letterList struct {
 	Letters []struct {
-		ID, OrderID, Error, Unreadable string
-		Attempts                       int
-		FailedAt                       moment
+		ID, Handler, OrderID, Error, Unreadable string
+		Attempts                                int
+		FailedAt                                moment
 	}
 	Next string
 }
 
 func deadLetters(ctx context.Context, v *visit) (content, error) {
 	var s streamStatus
-	if err := v.get(ctx, "/v1/stream", &s); err != nil {
+	if _, err := v.kept(ctx, "/v1/stream", &s, false); err != nil {
 		return content{}, err
 	}
 
@@ -226,10 +353,15 @@ func deadLetters(ctx context.Context, v *visit) (content, error) {
 	}
 
 	var list letterList
+
+	// Until the handlers are known, the letters of all of them are shown.
+	path := "/v1/dead-letters"
 	if handler != "" {
-		if err := v.get(ctx, with(pathTo("/v1/dead-letters/%s", handler), "cursor", v.query("cursor")), &list); err != nil {
-			return content{}, err
-		}
+		path = pathTo("/v1/dead-letters/%s", handler)
+	}
+
+	if err := v.get(ctx, with(path, "cursor", v.query("cursor")), &list); err != nil {
+		return content{}, err
 	}
 
 	return content{"Dead letters", lettersPage(v, handler, handlers, list)}, nil

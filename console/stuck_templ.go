@@ -99,7 +99,7 @@ func stuckTable(v *visit, list stuckList) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"scroll\"><table><thead><tr><th></th><th>Order</th><th>What</th><th>State</th><th>Since</th><th>Why, and what brings it on</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th></th><th>Order</th><th>What</th><th>State</th><th>Since</th><th>Why, and what brings it on</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -148,6 +148,8 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Acts:        b.Audit,
 		Stream:      b.StreamInspector().Status,
 		Status:      b.Status,
+		LastHour:    b.LastHour,
+		Quotas:      b.quotas(),
 		Around:      b.Around(),
 		DueBefore:   b.DueBefore,
 		Unread:      func() time.Duration { return b.unread.age(time.Now()) },

@@ -106,6 +106,7 @@ type Backend struct {
 	health    health
 	own       ownListeners
 	presence  presence
+	pulse     pulse
 	unread    unreadStream
 	flow      *flow
 	processor payments.Processor

@@ -152,6 +152,9 @@ type Config struct {
 	// the workers makes each count and reads every order. Negative: no counts. Default: 1 h; then nothing
 	// is counted if there are more than 100,000 orders.
 	StuckEvery time.Duration `koanf:"stuck-every"`
+	// CountUnits is how many read units a second the count of the orders by state may use, on average: it reads every order, and
+	// begins again when as many units have passed. Negative: no count. Default: 5.
+	CountUnits float64 `koanf:"count-units"`
 	// AuditRetention is how long a row of the audit table is kept, at least 24 h. Default: 400 days.
 	AuditRetention time.Duration `koanf:"audit-retention"`
 	// API configures the HTTP API.

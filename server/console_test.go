@@ -75,8 +75,13 @@ var consolePages = map[string]string{
 	"/deliveries":    "Endpoints",
 	"/audit":         "Audit",
 	"/executions":    "No execution on this page",
+	"/refusals":      "<code>ship</code>",
+	"/money":         "No payment is on this page",
+	"/stock":         "No SKU is on this page",
+	"/once":          "An action",
+	"/quotas":        "write unit",
 	"/jobs":          "Erase persons of orders",
-	"/docs/":         "By what you want to do",
+	"/docs/":         "Find the page for what you want to do",
 }
 
 // TestEveryPageOfTheConsoleIsReadable without JavaScript, by a person who watches with a browser, and holds no

@@ -1,21 +1,53 @@
 package server
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"ratchet/notify"
 	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 // orderEvents counts and traces the decisions about orders, and passes them to events.
 func (b *Backend) orderEvents(events Events) transitions.Events {
+	known := append(slices.Clone(b.flow.definition.Events()), b.flow.definition.Place())
+
 	counted := b.Telemetry.OrderEvents(b.flow.definition, transitions.Events{
-		Decided:  events.Decided,
+		Decided: func(id transitions.OrderID, event workflow.Event, verdict transitions.Verdict) {
+			of := event
+			if !slices.Contains(known, event) {
+				of = "other" // callers may ask for any event
+			}
+			b.pulse.decide(of, verdict)
+
+			if events.Decided != nil {
+				events.Decided(id, event, verdict)
+			}
+		},
 		Refused:  b.noteRefusal,
 		Consumed: events.Consumed,
 	})
 
-	return b.Tracing.OrderEvents(b.flow.definition, counted)
+	traced := b.Tracing.OrderEvents(b.flow.definition, counted)
+	begin := traced.Begin
+
+	traced.Begin = func(ctx context.Context, id transitions.OrderID, event workflow.Event, trace string) (context.Context, string, func(transitions.Result, error)) {
+		end := func(transitions.Result, error) {}
+		if begin != nil {
+			ctx, trace, end = begin(ctx, id, event, trace)
+		}
+
+		return ctx, trace, func(r transitions.Result, err error) {
+			if err == nil {
+				b.pulse.move(r)
+			}
+			end(r, err)
+		}
+	}
+
+	return traced
 }
 
 // notifyEvents counts and traces the attempts of deliveries and logs them at level debug.

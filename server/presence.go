@@ -12,6 +12,7 @@ import (
 	"ratchet/internal/buildinfo"
 	"ratchet/operate/inspect"
 	"ratchet/operate/processes"
+	"ratchet/transitions"
 )
 
 // The names of the parts in the row of a process, in addition to the names of [WorkerPart].
@@ -88,7 +89,7 @@ func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) 
 
 		go func() {
 			defer close(done)
-			b.Processes.Run(ctx, processes.Self{Version: buildinfo.Version(), Report: b.report, Beaten: b.lookAround})
+			b.Processes.Run(ctx, processes.Self{Version: buildinfo.Version(), Report: b.report, Minute: b.pulse.take, Beaten: b.lookAround})
 		}()
 	}
 
@@ -210,7 +211,8 @@ func (b *Backend) counters() map[string]int64 {
 	)
 
 	all := map[string]float64{
-		countTransitions: totals.Sum("ratchet_transitions_total", "verdict", "Applied"),
+		countTransitions: totals.Sum("ratchet_transitions_total", "verdict", transitions.Applied.String()),
+		"placed":         totals.Sum("ratchet_transitions_total", "verdict", transitions.Applied.String(), "event", string(b.flow.definition.Place())),
 		"records":        totals.Sum("ratchet_stream_handled_total", "result", "ok"),
 		"deadLetters":    totals.Sum("ratchet_stream_dead_letters_total"),
 		"deliveries":     totals.Sum("ratchet_notification_attempts_total", "status", "delivered"),
@@ -221,6 +223,12 @@ func (b *Backend) counters() map[string]int64 {
 		countOrderReads:  totals.Sum(units, "kind", "read", "table", b.Tables.Orders),
 		countOrderWrites: totals.Sum(units, "kind", "write", "table", b.Tables.Orders),
 	}
+	for _, verdict := range transitions.Verdicts() {
+		if verdict != transitions.Applied { // they are the transitions
+			all[verdict.String()] = totals.Sum("ratchet_transitions_total", "verdict", verdict.String())
+		}
+	}
+
 	for _, operation := range inspect.MeteredCalls() { // no two services have an operation of one name here
 		all[operation] = totals.Sum(calls, "operation", operation) + totals.Sum(retries, "operation", operation)
 	}
@@ -242,6 +250,10 @@ func (b *Backend) counters() map[string]int64 {
 // each one if the process serves the API and reads no shard.
 func (b *Backend) lookAround(ctx context.Context, beat int64) {
 	p := &b.presence
+
+	if b.serves() {
+		b.pulse.look(ctx, time.Now(), b.Processes.Minutes)
+	}
 
 	p.mu.Lock()
 	// A change of readiness is shown at once, because the figures also count this process.
@@ -286,6 +298,14 @@ func (b *Backend) listens() bool {
 	defer b.presence.mu.Unlock()
 
 	return !reads && b.presence.running[partAPI] > 0
+}
+
+// serves reports whether the process serves the API.
+func (b *Backend) serves() bool {
+	b.presence.mu.Lock()
+	defer b.presence.mu.Unlock()
+
+	return b.presence.running[partAPI] > 0
 }
 
 // processStates counts the processes by the labels of ratchet_processes.

@@ -95,7 +95,7 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 	return group.Wait()
 }
 
-// startSweeps starts the sweeps, the rebuild of the lists and the count of stuck orders.
+// startSweeps starts the sweeps, the rebuild of the lists and the counts of orders.
 func (b *Backend) startSweeps(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return b.Stock.Run(ctx) })
 
@@ -106,6 +106,7 @@ func (b *Backend) startSweeps(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return b.rebuildLists(ctx) })
 	group.Go(func() error { return b.beginTimers(ctx) })
 	group.Go(func() error { return b.surveyStuck(ctx) })
+	group.Go(func() error { return b.countOrders(ctx) })
 }
 
 // unlessStopped returns err, or nil if ctx has ended: if a worker is stopped while it starts, that is no

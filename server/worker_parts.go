@@ -24,8 +24,8 @@ const (
 	// PartNotifications sends the notifications that are due.
 	PartNotifications WorkerPart = "notifications"
 	// PartSweeps ends what is due: reservations, holds, steps of payments, and reports of the carrier
-	// that wait. It also builds the lists of orders, if they are configured and new, and counts the stuck
-	// orders.
+	// that wait. It also builds the lists of orders, if they are configured and new, and counts the
+	// orders and the stuck ones.
 	PartSweeps WorkerPart = "sweeps"
 	// PartJobs runs the jobs.
 	PartJobs WorkerPart = "jobs"

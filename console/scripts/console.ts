@@ -48,3 +48,49 @@ document.addEventListener("click", (event) => {
     });
   }
 });
+
+// A drag over a time line shows that part of it alone.
+let drag: { lanes: SVGSVGElement; from: number; box: SVGRectElement } | null = null;
+
+document.addEventListener("pointerdown", (event) => {
+  const lanes = (event.target as Element | null)?.closest<SVGSVGElement>("svg.lanes");
+  if (!lanes || event.button !== 0) return;
+
+  const box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  box.setAttribute("class", "chosen");
+  lanes.append(box);
+  drag = { lanes, from: event.clientX, box };
+});
+
+document.addEventListener("pointermove", (event) => {
+  if (!drag) return;
+
+  // The picture is not scaled, so its units are pixels.
+  const left = drag.lanes.getBoundingClientRect().left;
+  drag.box.setAttribute("x", String(Math.min(drag.from, event.clientX) - left));
+  drag.box.setAttribute("width", String(Math.abs(event.clientX - drag.from)));
+  drag.box.setAttribute("height", drag.lanes.getAttribute("height") ?? "0");
+});
+
+document.addEventListener("pointerup", (event) => {
+  if (!drag) return;
+
+  const [left, right] = [drag.from, event.clientX].sort((a, b) => a - b);
+  const dots = [...drag.lanes.querySelectorAll("a[data-at]")].filter((dot) => {
+    const place = dot.getBoundingClientRect();
+    return place.right >= left && place.left <= right;
+  });
+  drag.box.remove();
+  drag = null;
+
+  if (right - left < 12 || dots.length === 0) return; // a click
+
+  const to = new URL(location.href);
+  to.searchParams.set("from", dots[0].getAttribute("data-at") ?? "");
+  to.searchParams.set("to", dots[dots.length - 1].getAttribute("data-at") ?? "");
+  location.assign(to);
+});
+
+document.addEventListener("dragstart", (event) => {
+  if ((event.target as Element | null)?.closest?.("svg.lanes")) event.preventDefault(); // a dot is a link
+});

@@ -3,6 +3,7 @@ package processes
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -36,6 +37,9 @@ type Self struct {
 	// Report is called for each heartbeat, with a context that ends after four seconds. It is
 	// called a last time after ctx of Run has ended, and may then say why the process ends.
 	Report func(ctx context.Context) Report
+	// Minute is called at the end of each minute. It returns what the process has decided and moved since the last call. It is
+	// optional: without it, no minutes are stored.
+	Minute func() Minute
 	// Beaten is called after each heartbeat, from the goroutine of Run. It is optional.
 	Beaten func(ctx context.Context, beat int64)
 }
@@ -73,6 +77,10 @@ type run struct {
 	row      Process
 	samples  []sample
 	throttle *worker.LogThrottle
+
+	minute    *Minute          // that is to be stored
+	minuteEnd time.Time        // of the last one
+	counted   map[string]int64 // the counters at its end
 }
 
 func (r *run) beat(ctx context.Context) {
@@ -81,7 +89,7 @@ func (r *run) beat(ctx context.Context) {
 
 	r.describe(call)
 
-	err := r.write(call)
+	err := errors.Join(r.write(call), r.storeMinute(call, time.Now(), false))
 	// The heartbeat that the end of ctx interrupts is no fault: end writes the last one.
 	if err != nil && ctx.Err() == nil && r.throttle.Allow() {
 		r.store.cfg.Log.Warn("the heartbeat of this process cannot be written; it may be reported as missing", "error", err)
@@ -100,7 +108,7 @@ func (r *run) end(ctx context.Context) {
 	r.describe(ctx)
 	r.row.Ready, r.row.EndedAt = false, r.row.BeatAt
 
-	if err := r.write(ctx); err != nil {
+	if err := errors.Join(r.write(ctx), r.storeMinute(ctx, time.Now(), true)); err != nil {
 		r.store.cfg.Log.Warn("the end of this process cannot be written; it will be reported as missing", "error", err)
 	}
 }

@@ -42,8 +42,8 @@ func (s Survey) Total() (n int) {
 	return n
 }
 
-func surveyKey() dynamo.Item {
-	return dynamo.Item{kindKey: dynamo.S(surveyKind), idKey: dynamo.S(surveyID)}
+func surveyKey(name string) dynamo.Item {
+	return dynamo.Item{kindKey: dynamo.S(surveyKind), idKey: dynamo.S(name)}
 }
 
 // ClaimSurvey reports whether the caller is to survey the orders now, and sets the next survey to a
@@ -51,19 +51,27 @@ func surveyKey() dynamo.Item {
 // it read as its condition. The first survey of a new table is due after every. If a caller is
 // killed before it stores a result, the next survey is made when it is due.
 func (s *Store) ClaimSurvey(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
-	row, err := s.readSurvey(ctx)
+	mine, first, err := s.claim(ctx, surveyID, now, every)
+	// The first caller only sets the time: a table that was just created has no orders worth a
+	// survey.
+	return mine && !first, err
+}
+
+// claim sets when something is due again, and reports whether it was due, and whether this is the first time.
+func (s *Store) claim(ctx context.Context, name string, now time.Time, every time.Duration) (mine, first bool, err error) {
+	row, err := s.readSurvey(ctx, name)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 
 	due := dynamo.Time(row, dueAttribute)
 	// A time far ahead comes from a wrong clock or a longer interval. It must not stop the surveys,
 	// so it counts as due.
 	if !due.IsZero() && now.Before(due) && due.Before(now.Add(2*every)) {
-		return false, nil
+		return false, false, nil
 	}
 
-	update := dynamo.NewUpdate(s.cfg.Table, surveyKey()).SetValue(dueAttribute, dynamo.Millis(now.Add(every)))
+	update := dynamo.NewUpdate(s.cfg.Table, surveyKey(name)).SetValue(dueAttribute, dynamo.Millis(now.Add(every)))
 	if due.IsZero() {
 		update.IfAbsent(dueAttribute)
 	} else {
@@ -72,16 +80,14 @@ func (s *Store) ClaimSurvey(ctx context.Context, now time.Time, every time.Durat
 
 	_, err = s.cfg.DynamoDB.UpdateItem(ctx, update.Input())
 	if _, lost := dynamo.FailedCondition(err); lost {
-		return false, nil
+		return false, false, nil
 	}
 
 	if err != nil {
-		return false, fmt.Errorf("processes: claim the survey of stuck orders: %w", err)
+		return false, false, fmt.Errorf("processes: claim the survey of %s: %w", name, err)
 	}
 
-	// The first caller only sets the time: a table that was just created has no orders worth a
-	// survey.
-	return !due.IsZero(), nil
+	return true, due.IsZero(), nil
 }
 
 // StoreSurvey stores a result, unless a survey that began later has stored its own.
@@ -91,7 +97,7 @@ func (s *Store) StoreSurvey(ctx context.Context, survey Survey) error {
 		return fmt.Errorf("processes: survey of stuck orders: %w", err)
 	}
 
-	update := dynamo.NewUpdate(s.cfg.Table, surveyKey()).
+	update := dynamo.NewUpdate(s.cfg.Table, surveyKey(surveyID)).
 		// A slow survey must not replace the result of a survey that began later.
 		If("attribute_not_exists(#started) OR #started < :started").
 		Bind(":started", dynamo.Millis(survey.At)).
@@ -112,7 +118,7 @@ func (s *Store) StoreSurvey(ctx context.Context, survey Survey) error {
 
 // NewestSurvey returns the newest result, and whether there is one.
 func (s *Store) NewestSurvey(ctx context.Context) (survey Survey, known bool, err error) {
-	row, err := s.readSurvey(ctx)
+	row, err := s.readSurvey(ctx, surveyID)
 	if err != nil {
 		return Survey{}, false, err
 	}
@@ -140,14 +146,14 @@ func (s *Store) StuckSince(ctx context.Context) (time.Time, error) {
 	return survey.At, nil
 }
 
-func (s *Store) readSurvey(ctx context.Context) (dynamo.Item, error) {
+func (s *Store) readSurvey(ctx context.Context, name string) (dynamo.Item, error) {
 	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &s.cfg.Table,
-		Key:            surveyKey(),
+		Key:            surveyKey(name),
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("processes: read the survey of stuck orders: %w", err)
+		return nil, fmt.Errorf("processes: read the survey of %s: %w", name, err)
 	}
 
 	return out.Item, nil

@@ -42,6 +42,13 @@ type reply struct {
 func openTab(t *testing.T) *tab {
 	t.Helper()
 
+	return openTabFor(t, patience)
+}
+
+// openTabFor is openTab with a time after which the browser ends.
+func openTabFor(t *testing.T, patience time.Duration) *tab {
+	t.Helper()
+
 	shell, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
 		t.Fatalf("%v: make browser installs it", err)

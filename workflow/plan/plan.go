@@ -42,6 +42,30 @@ const (
 	perReadUnit          = 0.125 / 1e6
 )
 
+// Price is what AWS takes for a unit.
+type Price struct {
+	// Unit is "read unit", "write unit" or "state transition".
+	Unit string
+	// DollarsPerMillion is the price of a million of them.
+	DollarsPerMillion float64
+	// Source is the page that has the price.
+	Source string
+}
+
+// Prices returns the prices with which plans are computed: those of us-east-1, on demand, of November 2024.
+func Prices() []Price {
+	const (
+		dynamoDB      = "https://aws.amazon.com/dynamodb/pricing/on-demand/"
+		stepFunctions = "https://aws.amazon.com/step-functions/pricing/"
+	)
+
+	return []Price{
+		{"read unit", perReadUnit * 1e6, dynamoDB},
+		{"write unit", perWriteUnit * 1e6, dynamoDB},
+		{"state transition", DollarsPerTransition * 1e6, stepFunctions},
+	}
+}
+
 // Report is the plan for one state machine under one load.
 type Report struct {
 	// Way are the states of an execution without failures.

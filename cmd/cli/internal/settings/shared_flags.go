@@ -92,6 +92,7 @@ var (
 		f.Int("calls-per-second", defaults.CallsPerSecond, "a worker's share of each Step Functions quota for tasks; default: 250, no limit in process")
 		f.Duration("effect-lease", defaults.EffectLease, "how long a worker may take for one effect before another repeats it")
 		f.String("payment-mode", defaults.PaymentMode, `when an order's money is taken: "charge" (at once) or "capture" (when it has shipped)`)
+		f.Float64("count-units", 0, "read units a second for the count of orders by state, negative for no count; default: 5")
 		f.Duration("stuck-every", 0, "how often the workers count stuck orders, negative for never; default: 1h, up to 100,000 orders")
 	}}
 	FreshFlags = &FlagGroup{Name: "fresh", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {

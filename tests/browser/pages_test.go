@@ -1,0 +1,296 @@
+//go:build browser
+
+package browser
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// screenshots is where the pictures of the pages go: with none, no pictures are made.
+var screenshots = flag.String("screenshots", "", "the `directory` for pictures of the console's pages")
+
+// axe checks whether people with disabilities can use a page. It is fetched from npm's registry when the tests run.
+const (
+	axe          = "https://registry.npmjs.org/axe-core/-/axe-core-4.14.1.tgz"
+	axeIntegrity = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
+)
+
+// allPages are the pages of the console.
+var allPages = []string{
+	"/", "/orders", "/orders/o-1", "/workflow", "/refusals", "/executions", "/stream", "/dead-letters", "/deliveries", "/jobs", "/money", "/stock", "/once", "/quotas",
+	"/audit", "/stuck", "/docs/", "/docs/operate/console.md", "/act/apply?event=release&order=o-1",
+}
+
+// TestEveryPageFitsAndCanBeUsed: at three widths, light and dark, no page is scrolled sideways, its policy refuses nothing of its own,
+// and axe finds nothing serious. With -screenshots, each one is kept as a picture.
+func TestEveryPageFitsAndCanBeUsed(t *testing.T) {
+	address := openConsole(t)
+	script := axeScript(t)
+	page := openTabFor(t, 5*patience)
+
+	for _, scheme := range []string{"light", "dark"} {
+		page.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+
+		for _, width := range []int{1280, 768, 390} {
+			page.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+
+			for _, path := range allPages {
+				page.open(address + "/console" + path)
+				page.until("document.readyState === 'complete' && location.href", address+"/console"+path)
+				page.until("!!document.querySelector('h1')", "true")
+
+				if wide := page.look("document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide != "0" {
+					t.Errorf("%s at %d px, %s: %s px too wide: %s", path, width, scheme, wide, page.look(tooWide))
+				}
+
+				if width != 768 { // what differs between the widths differs between the other two
+					page.accessible(script, path, width, scheme)
+				}
+				page.picture(fmt.Sprintf("%s-%d-%s", strings.Trim(strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path), "-"), width, scheme))
+			}
+		}
+	}
+
+	page.mu.Lock()
+	defer page.mu.Unlock()
+
+	if len(page.refused) > 0 {
+		t.Errorf("refused, or failed: %v", page.refused)
+	}
+}
+
+// TestPagesCanBeReadWithoutScripts: each page has its text.
+func TestPagesCanBeReadWithoutScripts(t *testing.T) {
+	address := openConsole(t)
+	page := openTab(t)
+	page.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+
+	for _, path := range allPages {
+		page.open(address + "/console" + path)
+		page.until("document.readyState === 'complete' && location.href", address+"/console"+path)
+
+		if text := page.look("document.querySelector('main').innerText"); len(text) < 40 {
+			t.Errorf("%s: %q", path, text)
+		}
+	}
+}
+
+// TestTheEleventhTabLoads: a browser has six connections to a server, and each page that is followed takes one. Pages in the background
+// give theirs back.
+func TestTheEleventhTabLoads(t *testing.T) {
+	address := openConsole(t)
+	page := openTab(t)
+
+	for i := range 11 {
+		page.session = "" // of the browser itself
+
+		var target struct{ TargetID string }
+		page.call("Target.createTarget", map[string]any{"url": fmt.Sprint(address, "/console/orders/o-", i+1)}, &target)
+
+		var attached struct{ SessionID string }
+		page.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+		page.session = attached.SessionID
+
+		page.call("Page.bringToFront", nil, nil)
+		page.sees("The way that it has taken")
+		// It is followed: its connection is open.
+		page.until("performance.getEntriesByType('resource').some(e => e.name.includes('/console/live/')) || !!document.querySelector('main')._htmx?.sse", "true")
+	}
+}
+
+// TestADragShowsAPartOfTheTimeLine by the mouse.
+func TestADragShowsAPartOfTheTimeLine(t *testing.T) {
+	address := openConsole(t)
+	page := openTab(t)
+	page.open(address + "/console/orders/o-1")
+	page.sees("What happened, by time")
+	page.until("customElements.get('rt-ago') !== undefined", "true")
+
+	var box struct{ X, Y, Width float64 }
+	place := page.look("(() => { const e = document.querySelector('svg.lanes'); e.scrollIntoView({block: 'center'}); const d = [...e.querySelectorAll('a[data-at]')].at(-1).getBoundingClientRect(); return JSON.stringify({x: d.x + d.width / 2, y: e.getBoundingClientRect().y + 4, width: 8}) })()")
+	if err := json.Unmarshal([]byte(place), &box); err != nil {
+		t.Fatalf("%s: %v", place, err)
+	}
+
+	for _, step := range []struct {
+		kind string
+		x    float64
+	}{{"mousePressed", box.X - box.Width}, {"mouseMoved", box.X}, {"mouseMoved", box.X + 2*box.Width}, {"mouseReleased", box.X + 2*box.Width}} {
+		page.call("Input.dispatchMouseEvent", map[string]any{"type": step.kind, "x": step.x, "y": box.Y, "button": "left", "buttons": 1, "clickCount": 1}, nil)
+	}
+	page.until("new URL(location.href).searchParams.has('from') && new URL(location.href).searchParams.has('to')", "true")
+	page.sees("What happened, by time")
+
+	page.mu.Lock()
+	defer page.mu.Unlock()
+
+	if len(page.refused) > 0 {
+		t.Errorf("refused, or failed: %v", page.refused)
+	}
+}
+
+// tooWide names the elements that stand out of the page.
+const tooWide = `[...document.querySelectorAll('main *, header *')].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 && !e.closest('.scroll, pre, table'))
+	.map(e => e.tagName + '.' + (e.getAttribute('class') || '') + ' ' + (e.textContent || '').slice(0, 40)).slice(0, 5).join(' | ')`
+
+// accessible lets axe look at the page.
+func (b *tab) accessible(script, path string, width int, scheme string) {
+	b.t.Helper()
+
+	// The page's own policy does not hold for what the debugger evaluates.
+	b.look(script + "; 0")
+	b.look("window.found = ''; axe.run(document, {resultTypes: ['violations']}).then(r => { window.found = 'done ' + r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + ': ' + v.nodes.map(n => n.target.join(' ') + ' ' + (n.any[0]?.message || '')).slice(0, 3).join(', ')).join('; ') }, e => { window.found = 'done failed: ' + e }); 0")
+	b.until("(window.found || '').startsWith('done')", "true")
+
+	if found := strings.TrimPrefix(b.look("window.found"), "done "); found != "" && found != "done" {
+		b.t.Errorf("%s at %d px, %s: %s", path, width, scheme, found)
+	}
+}
+
+// picture keeps what the page looks like.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+
+	if *screenshots == "" {
+		return
+	}
+
+	var shot struct{ Data string }
+	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": false}, &shot)
+
+	content, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*screenshots, "console-"+name+".png"), content, 0o600)
+	}
+
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// axeScript fetches axe. Without it the test fails: nothing was tried.
+func axeScript(t *testing.T) string {
+	t.Helper()
+
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, axe, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatalf("axe cannot be fetched, and nothing was tried: %v", err)
+	}
+	defer answer.Body.Close()
+
+	archive, err := io.ReadAll(io.LimitReader(answer.Body, 32<<20))
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("axe cannot be fetched, and nothing was tried: status %d, %v", answer.StatusCode, err)
+	}
+
+	sum := sha512.Sum512(archive)
+	if got := "sha512-" + base64.StdEncoding.EncodeToString(sum[:]); got != axeIntegrity {
+		t.Fatalf("the archive of axe has the integrity %s, want %s", got, axeIntegrity)
+	}
+
+	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for files := tar.NewReader(unzipped); ; {
+		file, err := files.Next()
+		if err != nil {
+			t.Fatalf("the archive of axe has no axe.min.js: %v", err)
+		}
+
+		if file.Name == "package/axe.min.js" {
+			script, err := io.ReadAll(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			return string(script)
+		}
+	}
+}
+
+// openConsole serves the console as `ratchet dev` does, with some orders.
+func openConsole(t *testing.T) (address string) {
+	t.Helper()
+
+	ctx, stop := context.WithCancel(context.Background())
+
+	b, err := server.Embed(server.Config{Data: filepath.Join(t.TempDir(), "data"), OrderLists: true, ExpireUnpaid: 24 * time.Hour}, slog.New(slog.DiscardHandler), server.Events{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := b.Init(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	for i := range 12 {
+		id := transitions.OrderID(fmt.Sprint("o-", i+1))
+		if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: 1250}}, Total: transitions.Money{Amount: 2500, Currency: "EUR"}}); err != nil {
+			t.Fatal(err)
+		}
+
+		if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Ship, RequestID: "too-early"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: "o-1", Event: workflow.Hold, RequestID: "hold"}); err != nil {
+		t.Fatal(err)
+	}
+
+	for sku, pieces := range map[string]int64{"mug": 100, "cup": 0} {
+		if err := b.Stock.Set(ctx, sku, pieces); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := b.CountOrders(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- b.ServeAPI(ctx, l, true) }()
+	t.Cleanup(func() {
+		stop()
+
+		for _, err := range []error{<-ended, b.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+
+	return "http://" + l.Addr().String()
+}
