@@ -58,6 +58,8 @@ var errorCodes = []ErrorCode{
 	{404, "report_not_found", "It was applied or has expired. List the carrier's reports again."},
 	{404, "stream_not_found", "The table of orders has no stream. `ratchet doctor` says how to enable it."},
 	{404, "status_not_found", "The server was built without this part."},
+	{404, "rates_not_found", "The server was built without this part."},
+	{404, "counts_not_found", "The server was built without this part."},
 	{404, "lists_not_found", "The server keeps no lists of orders. Set `order-lists`, and run `ratchet orders rebuild-lists`."},
 	{405, "method_not_allowed", "The header Allow lists the methods of the path."},
 	{406, "not_acceptable", "The API answers in JSON only. Drop the header Accept."},

@@ -91,7 +91,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	go func() { drained <- b.runIssuer(serving) }()
 	go func() {
 		<-serving.Done()
-		drained <- drain(ctx, server, apiDrain)
+		drained <- b.drain(ctx, server, apiDrain)
 	}()
 
 	if cfg := b.Config.API; cfg.TLSCert != "" {

@@ -43,7 +43,7 @@ func (b *Backend) ServeEngine(ctx context.Context, listener net.Listener) error 
 	serving, stop := context.WithCancel(ctx)
 	go func() {
 		<-serving.Done()
-		drained <- drain(ctx, server, engineDrain)
+		drained <- b.drain(ctx, server, engineDrain)
 	}()
 
 	// All clients of this machine have one address, so there is no limit for one.
@@ -57,13 +57,20 @@ func (b *Backend) ServeEngine(ctx context.Context, listener net.Listener) error 
 	return errors.Join(err, <-drained)
 }
 
-// drain stops a server whose context has ended. Requests that have begun get the time to finish.
-func drain(ctx context.Context, server *http.Server, most time.Duration) error {
+// drain stops a server whose context has ended. Requests that have begun get the time to finish. What has not ended by
+// then, such as a stream of events, is cut off. That is no failure: a caller who sends half a body could cause one.
+func (b *Backend) drain(ctx context.Context, server *http.Server, most time.Duration) error {
 	finishing, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
 
-	// Close ends the requests that have not finished in time, such as streams of events.
-	return errors.Join(server.Shutdown(finishing), server.Close())
+	err := server.Shutdown(finishing)
+	if errors.Is(err, context.DeadlineExceeded) {
+		b.log.Info("requests that had not ended were cut off", "after", most)
+
+		err = nil
+	}
+
+	return errors.Join(err, server.Close())
 }
 
 // warnIfOpen says in the log that everybody may use what listens on another address than a loopback address.

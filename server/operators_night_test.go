@@ -274,6 +274,9 @@ func TestAnOperatorsNight(t *testing.T) {
 	wrong := n.wrongDefinition()
 	n.count()
 
+	// The first look lets the status be read, and does not wait for it.
+	n.until(console.Path+"/", "what needs a person", func(page string) bool { return !strings.Contains(page, "is being read") })
+
 	overview := n.page(console.Path + "/")
 	for _, line := range []string{"gave up on 41 records", "endpoint shop is disabled", "endpoint shop has missed 3 notifications", "failed: 1", "stuck at", "lost parcel: 3", "unknown version: 2"} {
 		if !strings.Contains(overview, line) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -270,12 +271,10 @@ func (f *fixture) run(t *testing.T, line string, words ...string) (string, int) 
 func (f *fixture) until(t *testing.T, line, ready string, words ...string) (string, int) {
 	t.Helper()
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 
-	var diagnosis text
-
-	out := text{ready: ready, stop: cancel}
+	out, diagnosis := text{ready: ready, stop: cancel}, text{ready: ready, stop: cancel}
 	root := newRoot(server.Parts{})
 	root.SetArgs(exampleArguments(t, strings.NewReplacer(words...).Replace(line)))
 	root.SetIn(strings.NewReader(answers[strings.Contains(line, "--pin")] + "\n"))
@@ -283,6 +282,11 @@ func (f *fixture) until(t *testing.T, line, ready string, words ...string) (stri
 	root.SetErr(&diagnosis)
 
 	c, err := root.ExecuteContextC(ctx)
+
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Errorf("%s: it did not end, and did not print %q", line, ready)
+	}
+
 	if err != nil {
 		fmt.Fprintln(&out, diagnosis.String(), err)
 	}

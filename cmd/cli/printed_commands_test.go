@@ -130,13 +130,20 @@ var printedCommands = map[string]struct {
 	"ratchet shipments book-again {order} --reason {reason}":                            {"shipments book-again o-none --reason asked", 4},
 	"ratchet orders erase {order}":                                                      {"orders erase o-none", 4},
 
+	"ratchet engine shards":                        {"engine shards", 0},
+	"ratchet accounts create alice --currency EUR": {"accounts create alice --currency EUR", 0},
+	"ratchet inventory set mug 100":                {"inventory set mug-2 100", 0},
+	"ratchet actions get SPRING-7":                 {"actions get SPRING-7", 4},
+	"ratchet orders apply o-1 ship":                {"orders apply o-2 ship", 3},
+	"ratchet payments authorize p-1 --order o-1 --payer alice --payee shop --amount 1250": {"payments authorize p-1 --order o-1 --payer alice --payee shop --amount 1250", 3},
+
 	"ratchet endpoints create shop https://shop.example/hooks": {"endpoints create shop-2 https://shop.example/hooks", 0},
 }
 
 // namedCommands are texts that name a command without its arguments, or a command that runs until it is stopped: it
 // must exist.
 var namedCommands = []string{
-	"ratchet actions", "ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
+	"ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
 	"ratchet deadletters ", "ratchet deliveries resend --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions get", "ratchet executions redrive", "ratchet health", "ratchet health --live",
 	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet ledger verify", "ratchet listen", "ratchet orders",

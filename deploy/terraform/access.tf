@@ -171,7 +171,7 @@ locals {
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@carrier-reports"], ["table", "@jobs"], ["table", "@order-lists"]]
+        resources = [["table", "@carrier-reports"], ["table", "@jobs"]]
       },
       {
         actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -196,6 +196,10 @@ locals {
       {
         actions   = ["dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
         resources = [["table", "@order-events"]]
+      },
+      {
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-lists"]]
       },
       {
         actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
@@ -302,20 +306,16 @@ locals {
         resources = [["table", "@order-events"]]
       },
       {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
-        resources = [["table", "@order-lists"]]
+        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        resources = [["table", "@order-lists"], ["table", "@orders-due"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
         resources = [["table", "@order-requests"]]
       },
       {
-        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
-      },
-      {
-        actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
-        resources = [["table", "@orders-due"]]
       },
       {
         actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]

@@ -86,7 +86,7 @@ var unused = map[string]string{
 	"server.PropagateToOwn":            "a value of a setting; tests/tracing sets it as a program of a user would",
 	"server.Sandbox":                   "a value of a setting; tests/deploy sets it as a program of a user would",
 
-	"cmd/cli/internal/exit.Forced":             "tests of the program compare exit statuses",
+	"cmd/cli/internal/settings.Statuses":       "the reference of the commands is written by a test",
 	"cmd/cli/internal/operate.SettingsOf":      "the reference has the defaults of all settings",
 	"cmd/cli/internal/settings.CreatesData":    "a test over all commands",
 	"cmd/cli/internal/settings.FlagsIn":        "the reference has the flags of each command",

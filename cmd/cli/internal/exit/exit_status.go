@@ -230,7 +230,7 @@ var statuses = []struct {
 var ErrNotFound = errors.New("not found")
 
 // ErrNoData means that the data directory of a command holds nothing. It is an ErrNotFound of every command.
-var ErrNoData = fmt.Errorf("%w: there is no data", ErrNotFound)
+var ErrNoData = fmt.Errorf("%w", ErrNotFound)
 
 // With returns an error with the exit status. err is nil if everything was printed already.
 func With(status int, err error) error { return &Error{status, err} }

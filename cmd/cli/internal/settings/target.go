@@ -137,7 +137,7 @@ func (s *Settings) note(at target) {
 func dataExists(dir string) error {
 	found, err := embedded.Exists(dir)
 	if err == nil && !found {
-		err = fmt.Errorf("%w in %s: name it with --data or an endpoint with --endpoint-url, or create it with `ratchet init` or `ratchet dev`",
+		err = fmt.Errorf("%w: there is no data in %s: name it with --data or an endpoint with --endpoint-url, or create it with `ratchet init` or `ratchet dev`",
 			exit.ErrNoData, dir)
 	}
 
