@@ -158,7 +158,7 @@ func compare(a, b any) (int, error) {
 			return -1, nil
 		}
 
-		return cmp.Compare(uint64(v.Int()), w.Uint()), nil //nolint:gosec // it is not negative
+		return cmp.Compare(uint64(v.Int()), w.Uint()), nil
 	case v.CanUint() && w.CanInt():
 		order, err := compare(b, a)
 

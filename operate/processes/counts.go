@@ -170,6 +170,7 @@ func (s *Store) AddMoves(ctx context.Context, now time.Time) error {
 
 	upTo := now.Add(-countMinutes).Truncate(time.Minute)
 	oldest := upTo
+
 	for _, c := range counts {
 		if c.UpTo.Before(oldest) {
 			oldest = c.UpTo

@@ -102,6 +102,7 @@ func TestAMinuteTakesTwoWriteUnits(t *testing.T) {
 		for _, d := range m.Decided {
 			decided += d.Count
 		}
+
 		for _, v := range m.Moved {
 			moved += v.By
 		}

@@ -181,7 +181,7 @@ func (l *local) stop() error {
 
 // isDynamoDB reports whether a process is still the DynamoDB Local that had the number.
 func (l *local) isDynamoDB(id int) bool {
-	command, err := exec.Command("ps", "-o", "args=", "-p", strconv.Itoa(id)).Output() //nolint:gosec,noctx // a number; it takes milliseconds
+	command, err := exec.Command("ps", "-o", "args=", "-p", strconv.Itoa(id)).Output() //nolint:noctx // it takes milliseconds
 
 	return err == nil && strings.Contains(string(command), "dynamodb.services.local")
 }

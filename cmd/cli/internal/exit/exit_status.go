@@ -143,6 +143,7 @@ func Report(err error) int {
 	hint := hintOf(err)
 
 	var s *Error
+
 	if errors.Is(err, context.Canceled) && StatusOf(err) == Failure {
 		// Whichever call the interruption has met says nothing to its reader.
 		err = errInterrupted
