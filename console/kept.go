@@ -48,9 +48,9 @@ func newKeeper(draining <-chan struct{}) *keeper {
 func (v *visit) kept(ctx context.Context, path string, into any, wait bool) (at time.Time, err error) {
 	v.calls = append(v.calls, path)
 
-	a := v.keeper.take(v, path)
+	kept, a := v.keeper.take(v, path)
 	if wait {
-		if a, err = v.keeper.wait(ctx, v, path, a); err != nil {
+		if a, err = v.keeper.wait(ctx, kept, a); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -71,8 +71,9 @@ func (v *visit) seenBy() string {
 	return fmt.Sprintf("%s\n%s\n%s\n%t", v.by.ID, v.by.Tenant, v.by.Scope, v.by.Personal)
 }
 
-// take returns the newest answer, and lets it be read if it is old.
-func (k *keeper) take(v *visit, path string) keptAnswer {
+// take returns the newest answer, and a copy of it as it is now, and lets it be read if it is old. When too many are kept, a new one
+// is for this viewer alone.
+func (k *keeper) take(v *visit, path string) (*keptAnswer, keptAnswer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
@@ -93,11 +94,11 @@ func (k *keeper) take(v *visit, path string) keptAnswer {
 		go k.read(v.again(), path, a)
 	}
 
-	return *a
+	return a, *a
 }
 
-// wait returns the answer that is not old.
-func (k *keeper) wait(ctx context.Context, v *visit, path string, a keptAnswer) (keptAnswer, error) {
+// wait returns the answer that is not old. a is as it was taken.
+func (k *keeper) wait(ctx context.Context, kept *keptAnswer, a keptAnswer) (keptAnswer, error) {
 	if a.reading == nil {
 		return a, nil
 	}
@@ -111,11 +112,7 @@ func (k *keeper) wait(ctx context.Context, v *visit, path string, a keptAnswer) 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
-	if newer := k.answers[v.seenBy()+"\n"+path]; newer != nil {
-		a = *newer
-	}
-
-	return a, nil
+	return *kept, nil
 }
 
 // read asks for the answer.

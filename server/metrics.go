@@ -41,7 +41,7 @@ func (b *Backend) orderEvents(events Events) transitions.Events {
 
 		return ctx, trace, func(r transitions.Result, err error) {
 			if err == nil {
-				b.pulse.move(r)
+				b.pulse.move(r, len(b.Config.AcceptVersions) > 0)
 			}
 			end(r, err)
 		}

@@ -26,6 +26,7 @@ type pulse struct {
 	mu      sync.Mutex
 	decided map[processes.Decided]int64 // with Count 0
 	moved   map[processes.Moved]int64   // with By 0
+	unnoted int64                       // requests of which moved does not know what the order was before
 
 	minutes map[string]processes.Minute
 	since   time.Time // minutes has everything from here on; zero before the first read
@@ -45,8 +46,8 @@ func (p *pulse) decide(event workflow.Event, verdict transitions.Verdict) {
 	p.decided[processes.Decided{Event: string(event), Verdict: verdict.String()}]++
 }
 
-// move counts an order that has left one state for another one.
-func (p *pulse) move(r transitions.Result) {
+// move counts an order that has left one state for another one. acceptsOthers says that it may have been of another version before.
+func (p *pulse) move(r transitions.Result, acceptsOthers bool) {
 	o := r.Order
 	// An order that another request has moved on by now has the states of that one.
 	if r.Verdict != transitions.Applied || o == nil || r.Transition.To == "" {
@@ -62,6 +63,11 @@ func (p *pulse) move(r transitions.Result) {
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
+	// Which version had moved the order before, a result does not say.
+	if acceptsOthers || from == "" && r.Transition.ID > 1 {
+		p.unnoted++
+	}
 
 	if p.moved == nil {
 		p.moved = map[processes.Moved]int64{}
@@ -79,7 +85,7 @@ func (p *pulse) take() processes.Minute {
 	defer p.mu.Unlock()
 
 	m := p.now()
-	p.decided, p.moved = nil, nil
+	p.decided, p.moved, p.unnoted = nil, nil, 0
 	p.taken = true
 
 	return m
@@ -87,6 +93,8 @@ func (p *pulse) take() processes.Minute {
 
 // now returns what was counted since the last take. Call it with the lock.
 func (p *pulse) now() (m processes.Minute) {
+	m.Unnoted = p.unnoted
+
 	for of, n := range p.decided {
 		of.Count = n
 		m.Decided = append(m.Decided, of)
@@ -136,6 +144,11 @@ func (p *pulse) look(ctx context.Context, now time.Time, read func(context.Conte
 	maps.DeleteFunc(p.minutes, func(_ string, m processes.Minute) bool { return m.At.Before(now.Add(-pulseFor)) })
 
 	p.readAt, p.since = now, now.Add(-pulseFor)
+
+	// More are there: the next look goes on behind these.
+	if n := len(found); n >= processes.MaxMinutes {
+		p.readAt, p.taken = found[n-1].At.Add(pulseLate-time.Second), true
+	}
 }
 
 // LastHour returns what all processes did in the last hour. It reads nothing.

@@ -57,7 +57,7 @@ func TestOrdersAreCountedByStateAndVersion(t *testing.T) {
 		}
 	}
 
-	if err := b.CountOrders(t.Context()); err != nil {
+	if _, err := b.CountOrders(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	version := b.Orders.Definition().Version()

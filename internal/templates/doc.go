@@ -6,6 +6,7 @@
 //
 // # Caveats
 //
-// There is no call, and no range over channels and functions. An execution ends after a million steps, so that a template
-// that a user has written cannot take the process's time.
+// There is no call, and no range over channels and functions. An execution ends after a million steps, and a function takes
+// and returns texts of at most 256 KB, so that a template that a user has written takes neither the time nor the memory of the
+// process.
 package templates

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"sync"
 	"text/template"
 )
@@ -16,13 +17,25 @@ var builtins = sync.OnceValue(func() map[string]any {
 	return map[string]any{
 		"and": logic, "or": logic, "not": func(value any) bool { return !isTrue(value) },
 		"len": length, "index": index, "slice": slice,
-		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
+		"print": fmt.Sprint, "printf": format, "println": fmt.Sprintln,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 		"eq": equal, "ne": func(a, b any) (bool, error) { same, err := equal(a, b); return !same, err },
 		"lt": compared(func(order int) bool { return order < 0 }), "le": compared(func(order int) bool { return order <= 0 }),
 		"gt": compared(func(order int) bool { return order > 0 }), "ge": compared(func(order int) bool { return order >= 0 }),
 	}
 })
+
+// wide matches a verb whose value may have more than 999 characters by its width or precision.
+var wide = regexp.MustCompile(`%[^a-zA-Z%]*(\*|[0-9]{4})`)
+
+// format is fmt.Sprintf, which pads a value to a million characters if a template says so.
+func format(text string, values ...any) (string, error) {
+	if wide.MatchString(text) {
+		return "", errors.New("a width or precision above 999, or one that is a value")
+	}
+
+	return fmt.Sprintf(text, values...), nil
+}
 
 func length(value any) (int, error) {
 	switch v := pointed(value); v.Kind() {

@@ -13,11 +13,15 @@ import (
 // maxSteps is how many parts of templates an execution may run through.
 const maxSteps = 1 << 20
 
+// maxText is how many bytes the texts have that a function takes, or returns.
+const maxText = 256 << 10
+
 // maxDepth is how deep templates may include each other.
 const maxDepth = 1000
 
 var (
 	errSteps = fmt.Errorf("more than %d steps", maxSteps)
+	errText  = fmt.Errorf("texts of more than %d bytes", maxText)
 	errDepth = fmt.Errorf("templates include each other more than %d times", maxDepth)
 )
 

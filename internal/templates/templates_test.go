@@ -167,13 +167,33 @@ func operand(t *rapid.T, depth int) string {
 
 // TestATemplateEnds: one that a user has written takes neither the time nor the memory of the process.
 func TestATemplateEnds(t *testing.T) {
-	for _, text := range []string{"{{range 9000000000000000000}}{{end}}", "{{range 99999}}{{range 99999}}{{end}}{{end}}", "{{range 9000000000000000000}}{{continue}}{{end}}"} {
+	for _, text := range []string{"{{range 9000000000000000000}}{{end}}", "{{range 99999}}{{range 99999}}{{end}}{{end}}", "{{range 9000000000000000000}}{{continue}}{{end}}",
+		`{{$x := printf "%999d" 1}}{{range 300000}}{{$y := print $x $x $x $x}}{{end}}`} {
 		parsed, err := templates.Parse("t", text, templates.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		if err := parsed.Execute(&strings.Builder{}, nil); err == nil || !strings.Contains(err.Error(), "steps") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestATextIsBounded: a template does not make one that the memory of the process cannot hold.
+func TestATextIsBounded(t *testing.T) {
+	for text, want := range map[string]string{
+		`{{$x := printf "%999d" 1}}{{range 40}}{{$x = print $x $x}}{{end}}`: "texts of more than",
+		`{{printf "%999999d" 1}}`:   "a width or precision above 999",
+		`{{printf "%.1000f" 1.0}}`:  "a width or precision above 999",
+		`{{printf "%*d" 999999 1}}`: "a width or precision above 999",
+	} {
+		parsed, err := templates.Parse("t", text, templates.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if err := parsed.Execute(&strings.Builder{}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -225,6 +225,10 @@ func (r *run) call(dot any, function reflect.Value, args []any, words []parse.No
 	}
 	args = append(args, last...)
 
+	if err := r.charge(args...); err != nil {
+		return nil, r.fail(words[0], "%w", err)
+	}
+
 	in, err := arguments(function.Type(), args)
 	if err != nil {
 		return nil, r.fail(words[0], "%w", err)
@@ -235,7 +239,29 @@ func (r *run) call(dot any, function reflect.Value, args []any, words []parse.No
 		return nil, r.fail(words[0], "%w", err)
 	}
 
+	if err := r.charge(value); err != nil {
+		return nil, r.fail(words[0], "%w", err)
+	}
+
 	return value, nil
+}
+
+// charge counts the size of texts as steps, because a function copies them, and refuses what doubles without an end.
+func (r *run) charge(values ...any) error {
+	size := 0
+
+	for _, value := range values {
+		if text, is := value.(string); is {
+			size += len(text)
+		}
+	}
+	*r.steps += size / 64
+
+	if size > maxText {
+		return errText
+	}
+
+	return nil
 }
 
 // safely calls a function. A panic, as of a format's argument, is an error.

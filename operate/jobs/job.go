@@ -146,7 +146,8 @@ type New struct {
 	Tenant string
 	Kind   Kind
 	Filter Filter
-	// IDs are the stored ids of the subjects. With ids the filter has only the handler, if the kind needs it.
+	// IDs are the stored ids of the subjects. With ids the filter has only the handler, if the kind needs it, and since where
+	// changes of orders are delivered.
 	IDs    []string
 	DryRun bool
 	// Again also repeats effects of replayed changes that have happened.
@@ -210,6 +211,11 @@ func (r rule) selection(n *New) string {
 	may := []string{"handler"}
 	if !slices.Contains(r.takes, "handler") && r.always != "handler" {
 		may = nil
+	}
+
+	// Of the changes of orders that are named, only newer ones may be wanted.
+	if n.Kind == ReplayStream || n.Kind == RefillStream {
+		may = append(may, "since")
 	}
 
 	if len(n.IDs) == 0 {

@@ -651,3 +651,17 @@ func TestADeliveryOfTheLongestOrderIDIsSentAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestChangesOfNamedOrdersMayBeNewerOnes: a filter that a job does not heed would repeat more effects than its dry run shows.
+func TestChangesOfNamedOrdersMayBeNewerOnes(t *testing.T) {
+	o := newOffice(t)
+
+	for kind, may := range map[jobs.Kind]bool{jobs.ReplayStream: true, jobs.RefillStream: true, jobs.RedriveExecutions: false} {
+		n := jobs.New{Kind: kind, IDs: []string{"o-1"}, By: "cli:ann", Reason: "test"}
+		n.Filter.Since = time.Now().Add(-time.Hour)
+
+		if j, err := o.store.Create(t.Context(), n); (err == nil) != may || err == nil && j.Filter.Since.IsZero() {
+			t.Errorf("%s: %+v, %v", kind, j.Filter, err)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
@@ -38,6 +39,7 @@ const (
 	countsPass   = "orders" // the row that says when the next pass is due
 	foldedUpTo   = "upTo"
 	countError   = "error"
+	countOrders  = "orders" // of the row that says when the next pass is due
 	countNumber  = "n:"
 	countMinutes = 2 * time.Minute // a row of a minute is written by then
 	countIdle    = 10 * time.Minute
@@ -53,10 +55,36 @@ func numberName(version int, state string) string {
 }
 
 // ClaimCount reports whether the caller is to count the orders now, as [Store.ClaimSurvey] does for surveys. The
-// first count of a table is due at once.
-func (s *Store) ClaimCount(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
-	mine, _, err := s.claim(ctx, countsPass, now, every)
+// first count of a table is due at once. every is asked for the time between two counts with the number of orders that the last pass
+// has counted.
+func (s *Store) ClaimCount(ctx context.Context, now time.Time, every func(orders int64) time.Duration) (bool, error) {
+	row, err := s.readSurvey(ctx, countsPass)
+	if err != nil {
+		return false, err
+	}
+
+	mine, _, err := s.claim(ctx, countsPass, now, every(dynamo.Number(row, countOrders)))
+
 	return mine, err
+}
+
+// HoldCount says that a pass which was claimed goes on: no other one begins before due.
+func (s *Store) HoldCount(ctx context.Context, due time.Time) error {
+	return s.setCount(ctx, dueAttribute, dynamo.Millis(due))
+}
+
+// EndCount stores how many orders a pass has counted.
+func (s *Store) EndCount(ctx context.Context, orders int64) error {
+	return s.setCount(ctx, countOrders, dynamo.N(orders))
+}
+
+func (s *Store) setCount(ctx context.Context, name string, value types.AttributeValue) error {
+	update := dynamo.NewUpdate(s.cfg.Table, surveyKey(countsPass)).SetValue(name, value)
+	if _, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
+		return fmt.Errorf("processes: the count of orders: %w", err)
+	}
+
+	return nil
 }
 
 // StoreCount replaces the count of an owner by that of a pass, unless one that began later is stored.
@@ -131,8 +159,8 @@ func countOf(row dynamo.Item) Count {
 	return c
 }
 
-// counted returns the owners whose orders were counted, with their counts.
-func (s *Store) counted(ctx context.Context) (map[string]Count, error) {
+// Counted returns the owners whose orders were counted, with their counts.
+func (s *Store) Counted(ctx context.Context) (map[string]Count, error) {
 	pages := dynamodb.NewQueryPaginator(s.cfg.DynamoDB, &dynamodb.QueryInput{
 		TableName:                 &s.cfg.Table,
 		ConsistentRead:            aws.Bool(true),
@@ -163,7 +191,7 @@ func (s *Store) AddMoves(ctx context.Context, now time.Time) error {
 		return err
 	}
 
-	counts, err := s.counted(ctx)
+	counts, err := s.Counted(ctx)
 	if err != nil || len(counts) == 0 {
 		return err
 	}
@@ -186,8 +214,22 @@ func (s *Store) AddMoves(ctx context.Context, now time.Time) error {
 		return err
 	}
 
+	// More are there: the next call goes on behind these.
+	if n := len(minutes); n >= MaxMinutes {
+		if end := minutes[n-1].At.Add(-time.Second); end.Before(upTo) {
+			upTo = end
+		}
+	}
+
 	var failed []error
 	for owner, c := range counts {
+		// Rows of minutes have expired that began after the pass.
+		if c.UpTo.Before(now.Add(-minuteRetention)) {
+			c.Error = c.total()
+		} else {
+			c.Error = 0
+		}
+
 		if err := s.addMoves(ctx, owner, c, minutes, upTo); err != nil {
 			failed = append(failed, err)
 		}
@@ -204,11 +246,22 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// addMoves adds the moves of an owner's orders, in minutes between the count and upTo, to the count.
+// total returns the number of orders.
+func (c Count) total() (sum int64) {
+	for _, states := range c.Orders {
+		for _, n := range states {
+			sum += n
+		}
+	}
+
+	return sum
+}
+
+// addMoves adds the moves of an owner's orders, in minutes between the count and upTo, to the count, and c.Error to its error.
 func (s *Store) addMoves(ctx context.Context, owner string, c Count, minutes []Minute, upTo time.Time) error {
 	// A pass has seen some of the moves of these minutes.
 	unsure := c.At.Add(c.Took + time.Minute)
-	by, wrong := map[string]int64{}, int64(0)
+	by, wrong := map[string]int64{}, c.Error
 
 	for _, m := range minutes {
 		if !m.At.After(c.UpTo) || m.At.After(upTo) {

@@ -2,6 +2,7 @@ package processes_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -26,8 +27,10 @@ type fleet struct {
 // GetItem, unless these are nil.
 type client struct {
 	*dynamodb.Client
-	put   func(*dynamodb.PutItemInput)
-	got   func()
+	put func(*dynamodb.PutItemInput)
+	got func()
+
+	mu    sync.Mutex
 	units []float64
 }
 
@@ -48,7 +51,9 @@ func (c *client) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fu
 
 	out, err := c.Client.PutItem(ctx, in, o...)
 	if err == nil {
+		c.mu.Lock()
 		c.units = append(c.units, *out.ConsumedCapacity.CapacityUnits)
+		c.mu.Unlock()
 	}
 
 	return out, err

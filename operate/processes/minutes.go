@@ -67,9 +67,10 @@ const (
 	mostDecided = 20
 	mostMoved   = 24
 	maxMinute   = 1900
-	// maxMinutes bounds how many rows are read at once: those of 40 processes for an hour.
-	maxMinutes = 2400
 )
+
+// MaxMinutes bounds how many rows [Store.Minutes] reads at once: those of 40 processes for an hour.
+const MaxMinutes = 2400
 
 // item returns the minute as it is stored. What does not fit is counted in Others and Unnoted.
 func (m Minute) item() (dynamo.Item, error) {
@@ -150,6 +151,8 @@ func (r *run) storeMinute(ctx context.Context, now time.Time, last bool) error {
 		m.At, m.Key = end, end.Format(minuteLayout)+"#"+r.row.ID
 		m.Counters, r.counted = increases(r.counted, r.row.Counters), maps.Clone(r.row.Counters)
 		m.Unread = r.row.Unread
+		m.Unnoted += r.late
+		r.late = 0
 		r.minute = &m
 	}
 
@@ -163,6 +166,12 @@ func (r *run) storeMinute(ctx context.Context, now time.Time, last bool) error {
 	}
 
 	if err == nil {
+		// Counts may have passed over this minute.
+		if now.Sub(r.minute.At) > countMinutes-30*time.Second {
+			for _, m := range r.minute.Moved {
+				r.late += max(m.By, -m.By)
+			}
+		}
 		r.minute = nil
 	}
 
@@ -181,7 +190,8 @@ func increases(from, to map[string]int64) map[string]int64 {
 	return by
 }
 
-// Minutes returns the minutes of all processes that ended after a time, in the order of their ends. Ends are by the processes'
+// Minutes returns the minutes of all processes that ended after a time, in the order of their ends: if there are [MaxMinutes] or
+// more, not all. Ends are by the processes'
 // clocks, and a row is written up to half a minute later.
 func (s *Store) Minutes(ctx context.Context, after time.Time) ([]Minute, error) {
 	pages := dynamodb.NewQueryPaginator(s.cfg.DynamoDB, &dynamodb.QueryInput{
@@ -198,7 +208,7 @@ func (s *Store) Minutes(ctx context.Context, after time.Time) ([]Minute, error) 
 
 	var found []Minute
 
-	for pages.HasMorePages() && len(found) < maxMinutes {
+	for pages.HasMorePages() && len(found) < MaxMinutes {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("processes: read the minutes: %w", err)

@@ -80,6 +80,7 @@ type run struct {
 
 	minute    *Minute          // that is to be stored
 	minuteEnd time.Time        // of the last one
+	late      int64            // moves of minutes that were stored too late for the counts
 	counted   map[string]int64 // the counters at its end
 }
 

@@ -272,7 +272,7 @@ func openConsole(t *testing.T) (address string) {
 		}
 	}
 
-	if err := b.CountOrders(ctx); err != nil {
+	if _, err := b.CountOrders(ctx); err != nil {
 		t.Fatal(err)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -138,13 +139,28 @@ func hintOf(err error) string {
 	}
 }
 
+// joined is the type of what errors.Join returns.
+var joined = reflect.TypeOf(errors.Join(context.Canceled))
+
+// OnlyCanceled reports whether an interruption has caused the error, and nothing else: of errors that were joined, each one.
+func OnlyCanceled(err error) bool {
+	for one := err; one != nil; one = errors.Unwrap(one) {
+		if reflect.TypeOf(one) == joined {
+			all := one.(interface{ Unwrap() []error }).Unwrap() //nolint:forcetypeassert,errorlint // joined has the method
+			return !slices.ContainsFunc(all, func(e error) bool { return !OnlyCanceled(e) })
+		}
+	}
+
+	return errors.Is(err, context.Canceled)
+}
+
 // Report prints the error with its hint on standard error and returns its exit status.
 func Report(err error) int {
 	hint := hintOf(err)
 
 	var s *Error
 
-	if errors.Is(err, context.Canceled) && StatusOf(err) == Failure {
+	if OnlyCanceled(err) && StatusOf(err) == Failure {
 		// Whichever call the interruption has met says nothing to its reader.
 		err = errInterrupted
 	}

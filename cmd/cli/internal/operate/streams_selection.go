@@ -55,7 +55,7 @@ func (f streamSelection) job(kind jobs.Kind, since time.Time) jobs.New {
 	n := jobs.New{Kind: kind, Filter: jobs.Filter{Handler: *f.handler, Since: since}}
 
 	if *f.order != "" {
-		n.IDs, n.Filter.Since = []string{*f.order}, time.Time{}
+		n.IDs = []string{*f.order}
 	}
 
 	return n

@@ -1,9 +1,6 @@
 package start
 
 import (
-	"context"
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/exit"
@@ -15,7 +12,7 @@ func untilStopped(c *cobra.Command) *cobra.Command {
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		err := run(c, args)
-		if c.Context().Err() != nil && errors.Is(err, context.Canceled) && exit.StatusOf(err) == exit.Failure {
+		if c.Context().Err() != nil && exit.OnlyCanceled(err) && exit.StatusOf(err) == exit.Failure {
 			return nil
 		}
 
