@@ -146,7 +146,7 @@ var joined = reflect.TypeOf(errors.Join(context.Canceled))
 func OnlyCanceled(err error) bool {
 	for one := err; one != nil; one = errors.Unwrap(one) {
 		if reflect.TypeOf(one) == joined {
-			all := one.(interface{ Unwrap() []error }).Unwrap() //nolint:forcetypeassert,errorlint // joined has the method
+			all := one.(interface{ Unwrap() []error }).Unwrap() //nolint:forcetypeassert // joined has the method
 			return !slices.ContainsFunc(all, func(e error) bool { return !OnlyCanceled(e) })
 		}
 	}
