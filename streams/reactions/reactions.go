@@ -293,7 +293,7 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 		// A newer definition may have states that this worker does not know, so the worker returns
 		// an error and a newer worker retries. The journal needs no definition.
 		if name != JournalHandler && c.New.DefinitionVersion > r.cfg.Orders.Definition().Version() {
-			if err := r.cfg.Orders.CheckVersion(c.New); err != nil {
+			if err := r.checkVersion(ctx, c); err != nil {
 				return err
 			}
 		}
@@ -318,6 +318,22 @@ func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(
 
 		return err
 	}
+}
+
+// checkVersion refuses a change that was made by a version which this worker does not know, unless the order has been migrated to
+// one that it knows: then the change is like one of an earlier version, and no newer worker may ever come for it.
+func (r *Reactions) checkVersion(ctx context.Context, c transitions.Change) error {
+	unknown := r.cfg.Orders.CheckVersion(c.New)
+	if unknown == nil {
+		return nil
+	}
+
+	_, order, err := r.present(ctx, change{Change: c})
+	if err != nil || order == nil || r.cfg.Orders.CheckVersion(order) != nil {
+		return unknown
+	}
+
+	return nil
 }
 
 // isClaimed reports whether the effect's claim is held by another worker. The claim ends with its

@@ -48,6 +48,51 @@ func TestReactionsRefuseAnUnknownVersion(t *testing.T) {
 	}
 }
 
+// TestAMigrationBackLetsTheReactionsGoOn: a wrong version was deployed and taken back, so no newer worker comes for the changes
+// that it made.
+func TestAMigrationBackLetsTheReactionsGoOn(t *testing.T) {
+	s := newOrderSystem(t)
+	wrong, _ := s.at(t, 2)
+	right, handlers := s.at(t, 1)
+	record := s.change(t, func() { placeAndPay(t, wrong) })
+
+	if err := handlers[reactions.NotifyHandler](t.Context(), record); !errors.Is(err, transitions.ErrUnknownVersion) {
+		t.Fatalf("before the migration: %v", err)
+	}
+
+	migrate(t, wrong, right)
+
+	for _, name := range []string{reactions.ShippingHandler, reactions.NotifyHandler} {
+		if err := handlers[name](t.Context(), record); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	if n := s.sent(); len(n) != 1 {
+		t.Errorf("notices %v", n)
+	}
+}
+
+// migrate brings the order o-1 from one version to another.
+func migrate(t *testing.T, from, to *transitions.Orders) {
+	t.Helper()
+
+	m, err := workflow.NewMigrations([]*workflow.Definition{from.Definition(), to.Definition()},
+		[]workflow.Migration{{From: from.Definition().Version(), To: to.Definition().Version()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	order, _, err := to.Get(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, moved, err := to.Migrate(t.Context(), m, order, transitions.Cause{}); err != nil || !moved {
+		t.Fatalf("moved %v, %v", moved, err)
+	}
+}
+
 // TestMigrationTriggersNoReaction: a migration is journaled, but it ships nothing and
 // sends no notification.
 func TestMigrationTriggersNoReaction(t *testing.T) {
@@ -56,21 +101,7 @@ func TestMigrationTriggersNoReaction(t *testing.T) {
 	newer, handlers := s.at(t, 2)
 	placeAndPay(t, older)
 
-	m, err := workflow.NewMigrations([]*workflow.Definition{older.Definition(), newer.Definition()}, []workflow.Migration{{From: 1, To: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	record := s.change(t, func() {
-		order, _, err := newer.Get(t.Context(), "o-1")
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		if _, moved, err := newer.Migrate(t.Context(), m, order, transitions.Cause{}); err != nil || !moved {
-			t.Fatalf("moved %v, %v", moved, err)
-		}
-	})
+	record := s.change(t, func() { migrate(t, older, newer) })
 	for name, handle := range handlers {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if err := handle(ctx, record); err != nil {
