@@ -199,8 +199,8 @@ func (s *service) getOrderCounts(ctx context.Context, c caller, _ *struct{}) (*o
 			// Moves that a pass has not seen may take more orders out of a state than it has counted there.
 			if n > 0 {
 				out.Body.Counts = append(out.Body.Counts, stateCount{state, version, n})
+				out.Body.Orders += n
 			}
-			out.Body.Orders += n // the sum is right all the same
 		}
 	}
 	slices.SortFunc(out.Body.Counts, func(a, b stateCount) int {

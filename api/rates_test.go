@@ -7,11 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/api"
 	"ratchet/api/auth"
-	"ratchet/embedded/embeddedtest"
 	"ratchet/operate/processes"
 )
 
@@ -53,18 +50,7 @@ func TestTheLastHourIsSummedByTheMinute(t *testing.T) {
 
 // TestOrdersAreCountedByTenant: each tenant sees its own numbers, with their age and what they may lack.
 func TestOrdersAreCountedByTenant(t *testing.T) {
-	var store *processes.Store
-
-	s := newAPIServer(t, func(c *api.Config) {
-		db := c.DeadLetters.DynamoDB.(*dynamodb.Client)
-		embeddedtest.Create(t, db, processes.TableInput("processes"))
-
-		var err error
-		if store, err = processes.New(processes.Config{DynamoDB: db, Table: "processes"}); err != nil {
-			t.Fatal(err)
-		}
-		c.Processes = store
-	})
+	s, store := newProcessesServer(t)
 
 	for owner, n := range map[string]int64{"": 7, "acme": 3} {
 		err := store.StoreCount(t.Context(), owner, processes.Count{

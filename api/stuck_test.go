@@ -14,11 +14,11 @@ import (
 	"ratchet/operate/processes"
 )
 
-// TestStuckOrdersAreListedByTenant: each tenant sees its own, with the next step, in its own ids.
-func TestStuckOrdersAreListedByTenant(t *testing.T) {
-	var store *processes.Store
+// newProcessesServer returns an API with a table of processes.
+func newProcessesServer(t *testing.T) (s *apiServer, store *processes.Store) {
+	t.Helper()
 
-	s := newAPIServer(t, func(c *api.Config) {
+	s = newAPIServer(t, func(c *api.Config) {
 		db := c.DeadLetters.DynamoDB.(*dynamodb.Client)
 		embeddedtest.Create(t, db, processes.TableInput("processes"))
 
@@ -28,6 +28,13 @@ func TestStuckOrdersAreListedByTenant(t *testing.T) {
 		}
 		c.Processes = store
 	})
+
+	return s, store
+}
+
+// TestStuckOrdersAreListedByTenant: each tenant sees its own, with the next step, in its own ids.
+func TestStuckOrdersAreListedByTenant(t *testing.T) {
+	s, store := newProcessesServer(t)
 	now := time.Now()
 
 	for _, id := range []string{"acme:o-1", "evil:o-2", "o-3"} {

@@ -65,7 +65,7 @@ func (b *Backend) countIfDue(ctx context.Context, units float64) error {
 			return err
 		}
 
-		return b.Processes.HoldCount(ctx, began.Add(every(orders)))
+		return b.Processes.EndCount(ctx, orders, began.Add(every(orders)))
 	}
 
 	if err == nil {
@@ -154,7 +154,7 @@ func (b *Backend) CountOrders(ctx context.Context) (orders int64, err error) {
 		}
 	}
 
-	return orders, b.Processes.EndCount(ctx, orders)
+	return orders, nil
 }
 
 // ownerOf returns the tenant of an order, "" for the default one.

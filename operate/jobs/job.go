@@ -39,6 +39,8 @@ type rule struct {
 	always, needs string
 	takes         []string
 	one           bool
+	// named are the fields that a job with ids may have, beside always.
+	named []string
 	// whole: a job of the kind takes no ids.
 	whole bool
 	// migrates: it has a migration.
@@ -51,8 +53,8 @@ var rules = map[Kind]rule{
 	DiscardDeadLetters: {shared: true, always: "handler", takes: []string{"error", "since", "until"}},
 	ResendDeliveries:   {needs: "endpoint", takes: []string{"since"}},
 	EraseOrders:        {needs: "endedBefore"},
-	ReplayStream:       {shared: true, takes: []string{"handler", "since"}, one: true},
-	RefillStream:       {shared: true, takes: []string{"handler", "since"}},
+	ReplayStream:       {shared: true, takes: []string{"handler", "since"}, named: []string{"handler", "since"}, one: true},
+	RefillStream:       {shared: true, takes: []string{"handler", "since"}, named: []string{"handler", "since"}},
 	RebuildLists:       {shared: true, whole: true},
 	MigrateOrders:      {shared: true, migrates: true},
 }
@@ -208,15 +210,7 @@ func (r rule) selection(n *New) string {
 		return r.always + ": required for the kind " + string(n.Kind)
 	}
 
-	may := []string{"handler"}
-	if !slices.Contains(r.takes, "handler") && r.always != "handler" {
-		may = nil
-	}
-
-	// Of the changes of orders that are named, only newer ones may be wanted.
-	if n.Kind == ReplayStream || n.Kind == RefillStream {
-		may = append(may, "since")
-	}
+	may := append([]string{r.always}, r.named...)
 
 	if len(n.IDs) == 0 {
 		may = append(append(may, r.takes...), r.needs)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
@@ -63,23 +62,23 @@ func (s *Store) ClaimCount(ctx context.Context, now time.Time, every func(orders
 		return false, err
 	}
 
-	mine, _, err := s.claim(ctx, countsPass, now, every(dynamo.Number(row, countOrders)))
+	mine, _, err := s.claimRow(ctx, countsPass, row, now, every(dynamo.Number(row, countOrders)))
 
 	return mine, err
 }
 
 // HoldCount says that a pass which was claimed goes on: no other one begins before due.
 func (s *Store) HoldCount(ctx context.Context, due time.Time) error {
-	return s.setCount(ctx, dueAttribute, dynamo.Millis(due))
+	return s.setCount(ctx, dynamo.NewUpdate(s.cfg.Table, surveyKey(countsPass)).SetValue(dueAttribute, dynamo.Millis(due)))
 }
 
-// EndCount stores how many orders a pass has counted.
-func (s *Store) EndCount(ctx context.Context, orders int64) error {
-	return s.setCount(ctx, countOrders, dynamo.N(orders))
+// EndCount stores how many orders a pass has counted, and when the next one is due.
+func (s *Store) EndCount(ctx context.Context, orders int64, due time.Time) error {
+	return s.setCount(ctx, dynamo.NewUpdate(s.cfg.Table, surveyKey(countsPass)).
+		SetValue(dueAttribute, dynamo.Millis(due)).SetValue(countOrders, dynamo.N(orders)))
 }
 
-func (s *Store) setCount(ctx context.Context, name string, value types.AttributeValue) error {
-	update := dynamo.NewUpdate(s.cfg.Table, surveyKey(countsPass)).SetValue(name, value)
+func (s *Store) setCount(ctx context.Context, update *dynamo.Update) error {
 	if _, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
 		return fmt.Errorf("processes: the count of orders: %w", err)
 	}
@@ -205,7 +204,9 @@ func (s *Store) AddMoves(ctx context.Context, now time.Time) error {
 		}
 	}
 
-	if oldest = later(oldest, now.Add(-minuteRetention)); !oldest.Before(upTo) {
+	kept := now.Add(-minuteRetention) // rows of earlier minutes have expired
+
+	if oldest = later(oldest, kept); !oldest.Before(upTo) {
 		return nil
 	}
 
@@ -223,14 +224,12 @@ func (s *Store) AddMoves(ctx context.Context, now time.Time) error {
 
 	var failed []error
 	for owner, c := range counts {
-		// Rows of minutes have expired that began after the pass.
-		if c.UpTo.Before(now.Add(-minuteRetention)) {
-			c.Error = c.total()
-		} else {
-			c.Error = 0
+		missed := int64(0)
+		if c.UpTo.Before(kept) {
+			missed = c.total()
 		}
 
-		if err := s.addMoves(ctx, owner, c, minutes, upTo); err != nil {
+		if err := s.addMoves(ctx, owner, c, minutes, upTo, missed); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -257,11 +256,12 @@ func (c Count) total() (sum int64) {
 	return sum
 }
 
-// addMoves adds the moves of an owner's orders, in minutes between the count and upTo, to the count, and c.Error to its error.
-func (s *Store) addMoves(ctx context.Context, owner string, c Count, minutes []Minute, upTo time.Time) error {
+// addMoves adds the moves of an owner's orders, in minutes between the count and upTo, to the count. missed is by how
+// many orders a number may be wrong beside that.
+func (s *Store) addMoves(ctx context.Context, owner string, c Count, minutes []Minute, upTo time.Time, missed int64) error {
 	// A pass has seen some of the moves of these minutes.
 	unsure := c.At.Add(c.Took + time.Minute)
-	by, wrong := map[string]int64{}, c.Error
+	by, wrong := map[string]int64{}, missed
 
 	for _, m := range minutes {
 		if !m.At.After(c.UpTo) || m.At.After(upTo) {

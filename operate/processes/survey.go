@@ -64,6 +64,11 @@ func (s *Store) claim(ctx context.Context, name string, now time.Time, every tim
 		return false, false, err
 	}
 
+	return s.claimRow(ctx, name, row, now, every)
+}
+
+// claimRow is claim with the row as it was read.
+func (s *Store) claimRow(ctx context.Context, name string, row dynamo.Item, now time.Time, every time.Duration) (mine, first bool, err error) {
 	due := dynamo.Time(row, dueAttribute)
 	// A time far ahead comes from a wrong clock or a longer interval. It must not stop the surveys,
 	// so it counts as due.

@@ -18,25 +18,34 @@ import (
 	"ratchet/streams/store"
 )
 
+// besideOther returns a coordinator beside a worker that has the lease, and the transport of its requests.
+func (w *testEnv) besideOther(t *testing.T) (*embeddedtest.Transport, *coordinator) {
+	t.Helper()
+
+	transport, use := w.intercept()
+
+	p, err := New(w.config(newRecorder().handle, use, func(c *Config) { c.LeaseDuration = 10 * time.Second }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.newCoordinator(w.arn, streams.TrimHorizon)
+
+	if err := c.discovery.Bootstrap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, taken, err := c.table.Take(t.Context(), w.leases()[0], "other"); err != nil || !taken {
+		t.Fatalf("taken %t: %v", taken, err)
+	}
+
+	return transport, c
+}
+
 // TestAWorkerExpiresByTheBeginOfALook: its row may have changed while the leases were read.
 func TestAWorkerExpiresByTheBeginOfALook(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
-		transport, use := w.intercept()
-
-		p, err := New(w.config(newRecorder().handle, use, func(c *Config) { c.LeaseDuration = 10 * time.Second }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := p.newCoordinator(w.arn, streams.TrimHorizon)
-
-		if err := c.discovery.Bootstrap(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-
-		if _, taken, err := c.table.Take(t.Context(), w.leases()[0], "other"); err != nil || !taken {
-			t.Fatalf("taken %t: %v", taken, err)
-		}
+		transport, c := w.besideOther(t)
 
 		if _, _, err := store.Apply(t.Context(), w.db, c.table.Beat("other", "", false)); err != nil {
 			t.Fatal(err)
@@ -84,21 +93,7 @@ func TestAChangeCountsFromTheEndOfALook(t *testing.T) {
 		t.Run(about, func(t *testing.T) {
 			virtually(t, func(t *testing.T) {
 				w := newTestEnv(t, 1)
-				transport, use := w.intercept()
-
-				p, err := New(w.config(newRecorder().handle, use, func(c *Config) { c.LeaseDuration = 10 * time.Second }))
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := p.newCoordinator(w.arn, streams.TrimHorizon)
-
-				if err := c.discovery.Bootstrap(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-
-				if _, taken, err := c.table.Take(t.Context(), w.leases()[0], "other"); err != nil || !taken {
-					t.Fatalf("taken %t: %v", taken, err)
-				}
+				transport, c := w.besideOther(t)
 
 				if beats {
 					if _, _, err := store.Apply(t.Context(), w.db, c.table.Beat("other", "", false)); err != nil {

@@ -13,14 +13,8 @@ func deadLettersGet(s *settings.Settings) *cobra.Command {
 		Use: "get HANDLER LETTER", SuggestFor: []string{"show"}, Short: "Show a dead letter", Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.With(c.Context(), func(b *server.Backend) error {
-				h, err := handlerNamed(b, args[0])
+				l, err := letterNamed(c.Context(), b, args)
 				if err != nil {
-					return err
-				}
-
-				l, err := b.DeadLetters().Get(c.Context(), h.Name, args[1])
-				// A dead letter that cannot be decoded is shown with the reason.
-				if err != nil && l.Unreadable == "" {
 					return err
 				}
 

@@ -148,17 +148,26 @@ func (f deadLetterSelection) each(c *cobra.Command, s *settings.Settings, b *ser
 	return refused
 }
 
-// named acts on the dead letter that the arguments name.
-func (f deadLetterSelection) named(c *cobra.Command, s *settings.Settings, b *server.Backend, args []string, done string, act func(deadletters.Letter) error) error {
+// letterNamed returns the dead letter that HANDLER and LETTER name. One that cannot be decoded is no error: it is shown with the
+// reason, and can be discarded.
+func letterNamed(ctx context.Context, b *server.Backend, args []string) (deadletters.Letter, error) {
 	h, err := handlerNamed(b, args[0])
 	if err != nil {
-		return err
+		return deadletters.Letter{}, err
 	}
 
-	l, err := b.DeadLetters().Get(c.Context(), h.Name, args[1])
-	// A dead letter that cannot be decoded can still be discarded, so its error alone does
-	// not end the command.
-	if err != nil && l.Unreadable == "" {
+	l, err := b.DeadLetters().Get(ctx, h.Name, args[1])
+	if l.Unreadable != "" {
+		err = nil
+	}
+
+	return l, err
+}
+
+// named acts on the dead letter that the arguments name.
+func (f deadLetterSelection) named(c *cobra.Command, s *settings.Settings, b *server.Backend, args []string, done string, act func(deadletters.Letter) error) error {
+	l, err := letterNamed(c.Context(), b, args)
+	if err != nil {
 		return err
 	}
 
