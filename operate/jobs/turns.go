@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -57,12 +58,7 @@ func (r *Runner) begin(j Job) *turn {
 		r.makeRoom(others)
 		return nil
 	case len(r.turns) >= r.cfg.AtOnce:
-		all := make([]*turn, 0, len(r.turns))
-		for _, t := range r.turns {
-			all = append(all, t)
-		}
-		r.makeRoom(all)
-
+		r.makeRoom(slices.Collect(maps.Values(r.turns)))
 		return nil
 	}
 
