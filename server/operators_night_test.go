@@ -246,7 +246,7 @@ func (n *night) until(path, what string, is func(string) bool) string {
 		select {
 		case <-n.t.Context().Done():
 			n.t.Fatalf("%s: never %s: %.3000s", path, what, page)
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }
