@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
@@ -61,12 +62,12 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 			return nil, err
 		}
 	}
-	out := newAnswer(len(b.responses) + len(b.unprocessed) + 64)
-	out.raw("Responses", append(append([]byte{'{'}, b.responses...), '}'))
-	out.raw("UnprocessedKeys", append(append([]byte{'{'}, b.unprocessed...), '}'))
-	out.consumedBy(in.ReturnConsumedCapacity, b.sum, "")
+	out := answer.New(len(b.responses) + len(b.unprocessed) + 64)
+	out.Raw("Responses", append(append([]byte{'{'}, b.responses...), '}'))
+	out.Raw("UnprocessedKeys", append(append([]byte{'{'}, b.unprocessed...), '}'))
+	addConsumedBy(out, in.ReturnConsumedCapacity, b.sum, "")
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // constrain checks the members against the API model.
@@ -207,7 +208,7 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 		b.responses = append(b.responses, ',')
 	}
 
-	b.responses = append(appendText(b.responses, name), ':', '[')
+	b.responses = append(answer.AppendText(b.responses, name), ':', '[')
 	first := true
 	for i, key := range keys {
 		raw, err := s.read(t, key)
@@ -217,11 +218,11 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 
 		// From here on the answer is full: the sum stays above the limit, also for the tables that
 		// follow, whose keys become unprocessed in the same way.
-		if b.bytes += raw.size(); b.bytes > maxBatchResponse {
+		if b.bytes += raw.Size(); b.bytes > maxBatchResponse {
 			b.addUnprocessed(name, r, r.Keys[i:])
 			break
 		}
-		units := readUnits(raw.size(), r.ConsistentRead)
+		units := readUnits(raw.Size(), r.ConsistentRead)
 		s.charge(t.name, units, 0)
 		b.sum.add(t.name, onTable(units))
 
@@ -234,7 +235,7 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 		}
 		first = false
 
-		if b.responses, err = raw.appendProjected(b.responses, project); err != nil {
+		if b.responses, err = raw.AppendProjected(b.responses, project); err != nil {
 			return err
 		}
 	}
@@ -249,38 +250,38 @@ func (b *batchAnswer) addUnprocessed(name string, r keysAndAttributes, keys []at
 	if len(b.unprocessed) > 0 {
 		b.unprocessed = append(b.unprocessed, ',')
 	}
-	out := newAnswer(0)
-	out.name("Keys")
+	out := answer.New(0)
+	out.Name("Keys")
 
-	out.buf = append(out.buf, '[')
+	out.Buf = append(out.Buf, '[')
 	for i, k := range keys {
 		if i > 0 {
-			out.buf = append(out.buf, ',')
+			out.Buf = append(out.Buf, ',')
 		}
-		out.buf = k.AppendJSON(out.buf)
+		out.Buf = k.AppendJSON(out.Buf)
 	}
 
-	out.buf = append(out.buf, ']')
+	out.Buf = append(out.Buf, ']')
 
 	// Members that the request does not have are left out.
 	if r.ConsistentRead {
-		out.raw("ConsistentRead", []byte("true"))
+		out.Raw("ConsistentRead", []byte("true"))
 	}
 
 	if r.ProjectionExpression != nil {
-		out.text("ProjectionExpression", *r.ProjectionExpression)
+		out.Text("ProjectionExpression", *r.ProjectionExpression)
 	}
 
 	if r.AttributesToGet != nil {
-		out.texts("AttributesToGet", r.AttributesToGet)
+		out.Texts("AttributesToGet", r.AttributesToGet)
 	}
 
 	if len(r.ExpressionAttributeNames) > 0 {
-		names := newAnswer(0)
+		names := answer.New(0)
 		for _, n := range slices.Sorted(maps.Keys(r.ExpressionAttributeNames)) {
-			names.text(n, r.ExpressionAttributeNames[n])
+			names.Text(n, r.ExpressionAttributeNames[n])
 		}
-		out.raw("ExpressionAttributeNames", names.done())
+		out.Raw("ExpressionAttributeNames", names.Done())
 	}
-	b.unprocessed = append(append(appendText(b.unprocessed, name), ':'), out.done()...)
+	b.unprocessed = append(append(answer.AppendText(b.unprocessed, name), ':'), out.Done()...)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/model"
 )
 
@@ -56,12 +57,12 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	for table, units := range sum {
 		s.charge(table, 0, units.total())
 	}
-	out := newAnswer(0)
-	out.raw("UnprocessedItems", []byte("{}"))
-	out.collections(in.ReturnItemCollectionMetrics, changes)
-	out.consumedBy(in.ReturnConsumedCapacity, sum, "")
+	out := answer.New(0)
+	out.Raw("UnprocessedItems", []byte("{}"))
+	addCollections(out, in.ReturnItemCollectionMetrics, changes)
+	addConsumedBy(out, in.ReturnConsumedCapacity, sum, "")
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -123,10 +124,10 @@ func appendUnits(dst []byte, h halfUnits) []byte {
 	return strconv.AppendFloat(dst, float64(h)/2, 'f', 1, 64)
 }
 
-// consumed adds the ConsumedCapacity of one table to the answer if the request asks for it.
-func (a *answer) consumed(want, table string, s spent) {
+// addConsumed adds the ConsumedCapacity of one table to the answer if the request asks for it.
+func addConsumed(a *answer.Object, want, table string, s spent) {
 	if want == "TOTAL" || want == "INDEXES" {
-		a.name("ConsumedCapacity").buf = appendConsumed(a.buf, want, table, &s, "")
+		a.Name("ConsumedCapacity").Buf = appendConsumed(a.Buf, want, table, &s, "")
 	}
 }
 
@@ -142,7 +143,7 @@ func appendConsumed(dst []byte, want, table string, s *spent, kind string) []byt
 
 		return dst
 	}
-	dst = appendText(append(dst, `{"TableName":`...), table)
+	dst = answer.AppendText(append(dst, `{"TableName":`...), table)
 	dst = counts(append(dst, ','), s.total())
 
 	// TOTAL asks for the sum alone.
@@ -171,7 +172,7 @@ func appendIndexes(dst []byte, name string, s *spent, local bool, counts func([]
 		}
 
 		first = false
-		dst = append(appendText(dst, x.index.Name), ':', '{')
+		dst = append(answer.AppendText(dst, x.index.Name), ':', '{')
 		dst = append(counts(dst, x.units), '}')
 	}
 
@@ -189,20 +190,20 @@ func (s *Service) charge(table string, read, write halfUnits) {
 	}
 }
 
-// consumedBy adds the ConsumedCapacity of several tables to the answer if the request asks
+// addConsumedBy adds the ConsumedCapacity of several tables to the answer if the request asks
 // for it.
-func (a *answer) consumedBy(want string, sum spendings, kind string) {
+func addConsumedBy(a *answer.Object, want string, sum spendings, kind string) {
 	if want != "TOTAL" && want != "INDEXES" {
 		return
 	}
-	a.name("ConsumedCapacity")
+	a.Name("ConsumedCapacity")
 
-	a.buf = append(a.buf, '[')
+	a.Buf = append(a.Buf, '[')
 	for i, name := range slices.Sorted(maps.Keys(sum)) {
 		if i > 0 {
-			a.buf = append(a.buf, ',')
+			a.Buf = append(a.Buf, ',')
 		}
-		a.buf = appendConsumed(a.buf, want, name, sum[name], kind)
+		a.Buf = appendConsumed(a.Buf, want, name, sum[name], kind)
 	}
-	a.buf = append(a.buf, ']')
+	a.Buf = append(a.Buf, ']')
 }

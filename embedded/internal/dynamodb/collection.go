@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 )
 
 // hasCollection reports whether the item of the change is in an item collection: whether its
@@ -23,17 +24,17 @@ func (c *change) appendCollection(dst []byte) []byte {
 	return append(dst, `,"SizeEstimateRangeGB":[0.0,1.0]}`...)
 }
 
-// collection adds the ItemCollectionMetrics of one write to the answer if the request asks for
+// addCollection adds the ItemCollectionMetrics of one write to the answer if the request asks for
 // them and the table has a local index.
-func (a *answer) collection(want string, c *change) {
+func addCollection(a *answer.Object, want string, c *change) {
 	if want == "SIZE" && c.hasCollection() {
-		a.name("ItemCollectionMetrics").buf = c.appendCollection(a.buf)
+		a.Name("ItemCollectionMetrics").Buf = c.appendCollection(a.Buf)
 	}
 }
 
-// collections adds the ItemCollectionMetrics of several writes to the answer: grouped by table,
+// addCollections adds the ItemCollectionMetrics of several writes to the answer: grouped by table,
 // each collection once.
-func (a *answer) collections(want string, changes []*change) {
+func addCollections(a *answer.Object, want string, changes []*change) {
 	if want != "SIZE" {
 		return
 	}
@@ -56,7 +57,7 @@ func (a *answer) collections(want string, changes []*change) {
 		return
 	}
 
-	out := newAnswer(0)
+	out := answer.New(0)
 	for _, name := range slices.Sorted(maps.Keys(byTable)) {
 		list := []byte{'['}
 		for i, metrics := range byTable[name] {
@@ -65,7 +66,7 @@ func (a *answer) collections(want string, changes []*change) {
 			}
 			list = append(list, metrics...)
 		}
-		out.raw(name, append(list, ']'))
+		out.Raw(name, append(list, ']'))
 	}
-	a.raw("ItemCollectionMetrics", out.done())
+	a.Raw("ItemCollectionMetrics", out.Done())
 }

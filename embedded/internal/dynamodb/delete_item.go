@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
@@ -148,12 +149,12 @@ func (s *Service) answerWrite(a *action, in *returnsIn) (json.RawMessage, error)
 		return nil, err
 	}
 
-	out := newAnswer(0)
+	out := answer.New(0)
 	if a.needOld && c.old != nil {
-		out.item("Attributes", c.old)
+		out.Item("Attributes", c.old)
 	}
-	out.collection(in.ReturnItemCollectionMetrics, c)
-	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.spent())
+	addCollection(out, in.ReturnItemCollectionMetrics, c)
+	addConsumed(out, in.ReturnConsumedCapacity, a.table.name, c.spent())
 
-	return out.done(), nil
+	return out.Done(), nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -50,15 +52,15 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 
-	out := newAnswer(2 * raw.size())
-	if err := out.stored("Item", raw, project); err != nil {
+	out := answer.New(2 * raw.Size())
+	if err := out.Stored("Item", raw, project); err != nil {
 		return nil, err
 	}
-	units := readUnits(raw.size(), in.ConsistentRead)
+	units := readUnits(raw.Size(), in.ConsistentRead)
 	s.charge(t.name, units, 0)
-	out.consumed(in.ReturnConsumedCapacity, t.name, onTable(units))
+	addConsumed(out, in.ReturnConsumedCapacity, t.name, onTable(units))
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // constrain checks the members against the API model.
@@ -100,7 +102,7 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 }
 
 // read returns an item of the table, nil if there is none.
-func (s *Service) read(t *table, key primary) (stored, error) {
+func (s *Service) read(t *table, key primary) (stored.Item, error) {
 	raw, err := s.stripes.Of(key.lock).Read(s.db, key.bytes)
 	if err == nil && raw == nil && t.state.Load().deleted {
 		err = tableMissing() // the item may have gone with its table

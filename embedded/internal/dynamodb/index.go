@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/store"
 )
 
@@ -154,7 +155,7 @@ func (x *indexRecord) checkItem(item attr.Item, updated bool) error {
 // entry is an item's entry in one index: nil key and value for none.
 type entry struct {
 	key   []byte
-	value stored
+	value stored.Item
 }
 
 func (x *indexRecord) entryOf(t *table, item attr.Item, primaryKey []byte) (e entry) {
@@ -163,7 +164,7 @@ func (x *indexRecord) entryOf(t *table, item attr.Item, primaryKey []byte) (e en
 	}
 
 	projected := x.project(t, item)
-	e.key, e.value = x.entryKey(t, item, primaryKey), newStored(projected, projected.Size())
+	e.key, e.value = x.entryKey(t, item, primaryKey), stored.New(projected, projected.Size())
 
 	return e
 }
@@ -184,14 +185,14 @@ func (x *indexChange) units() halfUnits {
 	case x.old.key == nil && x.new.key == nil, bytes.Equal(x.old.key, x.new.key) && bytes.Equal(x.old.value, x.new.value):
 		return 0
 	case x.old.key == nil:
-		return kb(x.new.value.size())
+		return kb(x.new.value.Size())
 	case x.new.key == nil:
-		return kb(x.old.value.size())
+		return kb(x.old.value.Size())
 	case bytes.Equal(x.old.key, x.new.key):
-		return kb(max(x.old.value.size(), x.new.value.size()))
+		return kb(max(x.old.value.Size(), x.new.value.Size()))
 	}
 
-	return kb(x.old.value.size()) + kb(x.new.value.size())
+	return kb(x.old.value.Size()) + kb(x.new.value.Size())
 }
 
 // stage adds the change to the batch.

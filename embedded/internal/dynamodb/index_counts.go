@@ -45,7 +45,7 @@ func (c *change) countIndexes() {
 			counter.items.Add(-1)
 		}
 
-		counter.bytes.Add(int64(x.new.value.size() - x.old.value.size()))
+		counter.bytes.Add(int64(x.new.value.Size() - x.old.value.Size()))
 	}
 }
 

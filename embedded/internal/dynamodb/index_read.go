@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -296,9 +297,9 @@ func (pg *page) spent() spent {
 
 // itemOf returns the item of a stored value: an entry of the index, or the table's item where
 // the entry does not have enough. It counts what is fetched from the table.
-func (s *Service) itemOf(pg *page, raw stored) (item attr.Item, err error) {
+func (s *Service) itemOf(pg *page, raw stored.Item) (item attr.Item, err error) {
 	v := pg.view
-	if item, err = raw.item(); err != nil || !v.fetch {
+	if item, err = raw.Decode(); err != nil || !v.fetch {
 		return item, err
 	}
 
@@ -313,7 +314,7 @@ func (s *Service) itemOf(pg *page, raw stored) (item attr.Item, err error) {
 	}
 
 	// AWS charges each fetched item as a read of its own.
-	pg.fetched += readUnits(stored(whole).size(), pg.in.ConsistentRead)
+	pg.fetched += readUnits(stored.Item(whole).Size(), pg.in.ConsistentRead)
 
-	return stored(whole).item()
+	return stored.Item(whole).Decode()
 }

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
 )
@@ -212,7 +214,7 @@ func (pg *page) scan(s *Service, lo, hi []byte, reverse bool, take func(value []
 
 // lastKey returns the LastEvaluatedKey of a page that ends with a stored value.
 func (pg *page) lastKey(value []byte) (attr.Item, error) {
-	item, err := stored(value).item()
+	item, err := stored.Item(value).Decode()
 	if err != nil {
 		return nil, err
 	}
@@ -231,12 +233,12 @@ func (pg *page) take(s *Service, value []byte) (err error) {
 	pg.scanned++
 
 	// Counted before the filter: AWS bills and limits the items that it reads.
-	pg.bytes += stored(value).size()
+	pg.bytes += stored.Item(value).Size()
 
 	// The usual page copies stored items into the answer without decoding them.
 	if !pg.decodes() {
 		if pg.countMatch() {
-			pg.items, err = stored(value).appendJSON(pg.items)
+			pg.items, err = stored.Item(value).AppendJSON(pg.items)
 		}
 
 		return err
@@ -303,28 +305,28 @@ func (pg *page) countMatch() (shown bool) {
 // answer returns the answer of Query and Scan.
 func (pg *page) answer() json.RawMessage {
 	out := pg.begin()
-	out.int("Count", pg.count)
-	out.int("ScannedCount", pg.scanned)
+	out.Int("Count", pg.count)
+	out.Int("ScannedCount", pg.scanned)
 
 	if pg.last != nil {
-		out.item("LastEvaluatedKey", pg.last)
+		out.Item("LastEvaluatedKey", pg.last)
 	}
-	out.consumed(pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.spent())
+	addConsumed(out, pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.spent())
 
-	return out.done()
+	return out.Done()
 }
 
 // begin returns the beginning of the answer, with the items if they are asked for. begin may be
 // called once.
-func (pg *page) begin() *answer {
+func (pg *page) begin() *answer.Object {
 	switch {
 	case pg.in.Select == "COUNT":
-		return newAnswer(roomForMembers)
+		return answer.New(roomForMembers)
 	case pg.items == nil:
 		pg.items = append(make([]byte, 0, roomForMembers), beforeItems...)
 	case !pg.single:
 		pg.view.table.room.learn(len(pg.items) + roomForMembers)
 	}
 
-	return &answer{append(pg.items, ']')}
+	return &answer.Object{Buf: append(pg.items, ']')}
 }

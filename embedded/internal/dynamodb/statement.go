@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
@@ -87,17 +88,17 @@ func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (a
 		return nil, err
 	}
 
-	out := newAnswer(2 * c.newSize)
+	out := answer.New(2 * c.newSize)
 
 	// A write always answers with Items, which are empty without a RETURNING clause.
-	out.name("Items").buf = append(out.buf, '[')
+	out.Name("Items").Buf = append(out.Buf, '[')
 	if attrs := c.returnedAttributes(stmt.Returning); len(attrs) > 0 {
-		out.buf = attrs.AppendJSON(out.buf)
+		out.Buf = attrs.AppendJSON(out.Buf)
 	}
-	out.buf = append(out.buf, ']')
-	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.spent())
+	out.Buf = append(out.Buf, ']')
+	addConsumed(out, in.ReturnConsumedCapacity, a.table.name, c.spent())
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // existsAlone is the refusal of an EXISTS outside of a transaction.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
@@ -56,21 +57,21 @@ func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, erro
 	}
 
 	sum := spendings{}
-	out := newAnswer(256 * len(members))
-	out.name("Responses").buf = append(out.buf, '[')
+	out := answer.New(256 * len(members))
+	out.Name("Responses").Buf = append(out.Buf, '[')
 	for i := range members {
 		if i > 0 {
-			out.buf = append(out.buf, ',')
+			out.Buf = append(out.Buf, ',')
 		}
 
 		if err := s.runMember(out, &members[i], in.Statements[i].ConsistentRead, sum); err != nil {
 			return nil, err
 		}
 	}
-	out.buf = append(out.buf, ']')
-	out.consumedBy(in.ReturnConsumedCapacity, sum, "")
+	out.Buf = append(out.Buf, ']')
+	addConsumedBy(out, in.ReturnConsumedCapacity, sum, "")
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // batchMembers reads the statements. An error that concerns one of them goes into its member.
@@ -192,8 +193,8 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 }
 
 // runMember runs one statement and appends its response.
-func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum spendings) error {
-	response := newAnswer(64)
+func (s *Service) runMember(out *answer.Object, m *batchMember, consistent bool, sum spendings) error {
+	response := answer.New(64)
 
 	err := m.err
 	if err == nil && m.read != nil {
@@ -209,24 +210,24 @@ func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum sp
 		}
 
 		// A refused statement is a part of the answer and not the error of the call.
-		response.raw("Error", statementError(e))
+		response.Raw("Error", statementError(e))
 	}
 
 	if m.table != "" {
-		response.text("TableName", m.table)
+		response.Text("TableName", m.table)
 	}
-	out.buf = append(out.buf, response.done()...)
+	out.Buf = append(out.Buf, response.Done()...)
 
 	return nil
 }
 
-func (s *Service) answerMemberRead(out *answer, r *itemRead, consistent bool, sum spendings) error {
+func (s *Service) answerMemberRead(out *answer.Object, r *itemRead, consistent bool, sum spendings) error {
 	raw, err := s.read(r.table, r.key)
 	if err != nil {
 		return err
 	}
 
-	units := readUnits(raw.size(), consistent)
+	units := readUnits(raw.Size(), consistent)
 	s.charge(r.table.name, units, 0)
 	sum.add(r.table.name, onTable(units))
 
@@ -285,11 +286,11 @@ func (s *Service) writeMembers(members []batchMember) error {
 	return nil
 }
 
-func answerMemberWrite(out *answer, m *batchMember, sum spendings) {
+func answerMemberWrite(out *answer.Object, m *batchMember, sum spendings) {
 	sum.add(m.action.table.name, m.change.spent())
 
 	if attrs := m.change.returnedAttributes(m.stmt.Returning); len(attrs) > 0 {
-		out.item("Item", attrs)
+		out.Item("Item", attrs)
 	}
 }
 
@@ -301,13 +302,13 @@ func statementError(e *wire.Error) []byte {
 		code = "ValidationError"
 	}
 
-	out := newAnswer(64)
-	out.text("Code", code)
-	out.text("Message", e.Message)
+	out := answer.New(64)
+	out.Text("Code", code)
+	out.Text("Message", e.Message)
 
 	if item, ok := e.Members["Item"].(json.RawMessage); ok {
-		out.raw("Item", item)
+		out.Raw("Item", item)
 	}
 
-	return out.done()
+	return out.Done()
 }

@@ -61,11 +61,11 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 
 	out := pg.begin()
 	if pg.last != nil {
-		out.text("NextToken", in.nextToken(pg.last))
+		out.Text("NextToken", in.nextToken(pg.last))
 	}
-	out.consumed(in.ReturnConsumedCapacity, t.name, pg.spent())
+	addConsumed(out, in.ReturnConsumedCapacity, t.name, pg.spent())
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // statementView returns the table or the index that a SELECT reads.

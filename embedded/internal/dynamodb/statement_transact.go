@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
@@ -52,8 +53,8 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
-	out := newAnswer(0)
-	out.raw("Responses", []byte("[]"))
+	out := answer.New(0)
+	out.Raw("Responses", []byte("[]"))
 
 	return s.transactAnswer(out, in.ReturnConsumedCapacity, changes, replayed), nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"ratchet/embedded/internal/dynamodb/stored"
 )
 
 // maxExpiryAge is how long after its expiry an item is still removed. AWS keeps items whose
@@ -82,7 +84,7 @@ func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*acti
 		return nil, err
 	}
 
-	item, err := stored(raw).item()
+	item, err := stored.Item(raw).Decode()
 	if err != nil {
 		return nil, err
 	}

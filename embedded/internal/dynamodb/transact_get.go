@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -77,44 +79,44 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 
 	// The stripes are free again: raws are copies.
 	sum := spendings{}
-	out := newAnswer(2 * total)
-	out.name("Responses")
+	out := answer.New(2 * total)
+	out.Name("Responses")
 
-	out.buf = append(out.buf, '[')
+	out.Buf = append(out.Buf, '[')
 	for i, raw := range raws {
 		if i > 0 {
-			out.buf = append(out.buf, ',')
+			out.Buf = append(out.Buf, ',')
 		}
 
 		// AWS doubles the units of a transaction, and its reads are consistent.
-		units := 2 * readUnits(raw.size(), true)
+		units := 2 * readUnits(raw.Size(), true)
 		s.charge(gets[i].table.name, units, 0)
 
 		sum.add(gets[i].table.name, onTable(units))
 
-		out.buf = append(out.buf, '{')
+		out.Buf = append(out.Buf, '{')
 		if raw != nil {
 			if err := gets[i].add(out, raw); err != nil {
 				return nil, err
 			}
 		}
-		out.buf = append(out.buf, '}')
+		out.Buf = append(out.Buf, '}')
 	}
-	out.buf = append(out.buf, ']')
-	out.consumedBy(want, sum, "ReadCapacityUnits")
+	out.Buf = append(out.Buf, ']')
+	addConsumedBy(out, want, sum, "ReadCapacityUnits")
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // add adds the item to an answer, in the requested shape.
-func (r *itemRead) add(out *answer, raw stored) error {
+func (r *itemRead) add(out *answer.Object, raw stored.Item) error {
 	if r.shape == nil {
-		return out.stored("Item", raw, nil)
+		return out.Stored("Item", raw, nil)
 	}
 
-	item, err := raw.item()
+	item, err := raw.Decode()
 	if err == nil {
-		out.item("Item", r.shape(item))
+		out.Item("Item", r.shape(item))
 	}
 
 	return err
@@ -178,10 +180,10 @@ func (r *itemRead) bind(s *Service, get *transactGet) (err error) {
 	return err
 }
 
-func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, total int, err error) {
+func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored.Item, total int, err error) {
 	defer s.stripes.Lock(hashes)()
 
-	raws = make([]stored, len(gets))
+	raws = make([]stored.Item, len(gets))
 	for i := range gets {
 		// Without a Barrier: a writer holds its stripes until its change is on disk.
 		raw, _, err := s.db.Get(gets[i].key.bytes)
@@ -192,7 +194,7 @@ func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, tota
 			return nil, 0, tableMissing()
 		}
 		raws[i] = raw
-		total += raws[i].size()
+		total += raws[i].Size()
 	}
 
 	return raws, total, nil

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
 )
@@ -61,8 +63,8 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 		return nil, err
 	}
 
-	out := newAnswer(0)
-	out.collections(in.ReturnItemCollectionMetrics, changes)
+	out := answer.New(0)
+	addCollections(out, in.ReturnItemCollectionMetrics, changes)
 
 	return s.transactAnswer(out, in.ReturnConsumedCapacity, changes, replayed), nil
 }
@@ -323,7 +325,7 @@ func (s *Service) readCurrent(actions []*action) ([]*change, error) {
 		if err != nil {
 			return nil, err
 		}
-		changes[i] = &change{action: a, oldSize: stored(raw).size()}
+		changes[i] = &change{action: a, oldSize: stored.Item(raw).Size()}
 	}
 
 	return changes, nil
@@ -441,7 +443,7 @@ func transactionCanceled(failures []*wire.Error) *wire.Error {
 			codes[i] = "ConditionalCheckFailed"
 		}
 
-		reasons = appendText(append(append(append(reasons, `{"Code":"`...), codes[i]...), `","Message":`...), f.Message)
+		reasons = answer.AppendText(append(append(append(reasons, `{"Code":"`...), codes[i]...), `","Message":`...), f.Message)
 		if item, ok := f.Members["Item"].(json.RawMessage); ok {
 			reasons = append(append(reasons, `,"Item":`...), item...)
 		}
@@ -458,7 +460,7 @@ func transactionCanceled(failures []*wire.Error) *wire.Error {
 
 // transactAnswer charges a transaction and returns its answer. A transaction costs double the
 // units of its parts; a replay costs reads.
-func (s *Service) transactAnswer(out *answer, want string, changes []*change, replayed bool) json.RawMessage {
+func (s *Service) transactAnswer(out *answer.Object, want string, changes []*change, replayed bool) json.RawMessage {
 	kind, sum := "WriteCapacityUnits", spendings{}
 	for _, c := range changes {
 		if replayed {
@@ -471,7 +473,7 @@ func (s *Service) transactAnswer(out *answer, want string, changes []*change, re
 		s.charge(c.table.name, 0, c.writeUnits())
 		sum.add(c.table.name, c.spent())
 	}
-	out.consumedBy(want, sum, kind)
+	addConsumedBy(out, want, sum, kind)
 
-	return out.done()
+	return out.Done()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -203,7 +204,7 @@ func (s *Service) withItem(key []byte, fn func(key []byte, item attr.Item) error
 		return err
 	}
 
-	item, err := stored(raw).item()
+	item, err := stored.Item(raw).Decode()
 	if err != nil {
 		return err
 	}

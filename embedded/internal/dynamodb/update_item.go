@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -48,14 +50,14 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 		return nil, err
 	}
 
-	out := newAnswer(2 * c.newSize)
+	out := answer.New(2 * c.newSize)
 	if err := c.appendReturned(out, in.ReturnValues); err != nil {
 		return nil, err
 	}
-	out.collection(in.ReturnItemCollectionMetrics, c)
-	out.consumed(in.ReturnConsumedCapacity, t.name, c.spent())
+	addCollection(out, in.ReturnItemCollectionMetrics, c)
+	addConsumed(out, in.ReturnConsumedCapacity, t.name, c.spent())
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // setUpdate parses the expressions of an update. Without an expression the action only creates the
@@ -162,8 +164,8 @@ func (in *updateItemIn) draft() (*action, error) {
 
 // appendReturned adds the attributes that ReturnValues asks for. A whole item is added as it is
 // stored.
-func (c *change) appendReturned(out *answer, values string) error {
-	var whole stored
+func (c *change) appendReturned(out *answer.Object, values string) error {
+	var whole stored.Item
 	switch values {
 	case "ALL_OLD":
 		whole = c.oldRaw
@@ -172,11 +174,11 @@ func (c *change) appendReturned(out *answer, values string) error {
 	}
 
 	if whole != nil {
-		return out.stored("Attributes", whole, nil)
+		return out.Stored("Attributes", whole, nil)
 	}
 
 	if attrs := c.returnedAttributes(values); len(attrs) > 0 {
-		out.item("Attributes", attrs)
+		out.Item("Attributes", attrs)
 	}
 
 	return nil

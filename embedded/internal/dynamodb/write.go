@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
@@ -53,7 +54,7 @@ type change struct {
 	state *tableState
 	// old is decoded only if the action, the answer, an index or the time to live needs it.
 	old, new       attr.Item
-	oldRaw, newRaw stored // nil: no item
+	oldRaw, newRaw stored.Item // nil: no item
 	oldSize        int
 	newSize        int
 	indexes        []indexChange
@@ -125,11 +126,11 @@ func (s *Service) evaluate(a *action) (*change, error) {
 	}
 
 	if ok {
-		c.oldRaw, c.oldSize = raw, stored(raw).size()
+		c.oldRaw, c.oldSize = raw, stored.Item(raw).Size()
 
 		// Without one of these the stored bytes are enough.
 		if a.cond != nil || a.needOld || a.verb == update || c.keepsOld() {
-			if c.old, err = c.oldRaw.item(); err != nil {
+			if c.old, err = c.oldRaw.Decode(); err != nil {
 				return nil, err
 			}
 		}
@@ -219,7 +220,7 @@ func (c *change) compute() error {
 		}
 		return invalid("Item size has exceeded the maximum allowed size")
 	}
-	c.newRaw = newStored(c.new, c.newSize)
+	c.newRaw = stored.New(c.new, c.newSize)
 
 	return nil
 }
@@ -249,8 +250,8 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 		Event:   streams.Modify,
 		Expired: c.expireAt != 0,
 		Keys:    attr.AppendBinary(make([]byte, 0, keySize+len(c.key.attrs)*4+16), c.key.attrs),
-		New:     c.newRaw.encoding(),
-		Old:     c.oldRaw.encoding(),
+		New:     c.newRaw.Encoding(),
+		Old:     c.oldRaw.Encoding(),
 		Size:    keySize,
 	}
 

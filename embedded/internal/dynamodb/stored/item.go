@@ -1,4 +1,4 @@
-package dynamodb
+package stored
 
 import (
 	"encoding/binary"
@@ -9,17 +9,18 @@ import (
 	"ratchet/embedded/internal/expression"
 )
 
-// stored is an item as the store holds it: its size by DynamoDB's rule, then its encoding.
+// Item is an item as the store holds it: its size by DynamoDB's rule, then its encoding.
 // With the size in front, charging for an item does not need its decoding.
-type stored []byte
+type Item []byte
 
-func newStored(item attr.Item, size int) stored {
+// New encodes an item of that size.
+func New(item attr.Item, size int) Item {
 	raw := binary.AppendUvarint(make([]byte, 0, size+len(item)*4+16), uint64(size))
 	return attr.AppendBinary(raw, item)
 }
 
 // split returns the size and the encoding.
-func (s stored) split() (size int, encoding []byte, err error) {
+func (s Item) split() (size int, encoding []byte, err error) {
 	n, width := binary.Uvarint(s)
 	if width <= 0 {
 		return 0, nil, errors.New("a stored item has no size")
@@ -28,14 +29,14 @@ func (s stored) split() (size int, encoding []byte, err error) {
 	return int(n), s[width:], nil
 }
 
-// size returns the item's size, 0 for no item.
-func (s stored) size() int {
+// Size returns the item's size, 0 for no item.
+func (s Item) Size() int {
 	n, _ := binary.Uvarint(s)
 	return int(n)
 }
 
-// encoding returns the item's encoding, nil for no item.
-func (s stored) encoding() []byte {
+// Encoding returns the item's encoding, nil for no item.
+func (s Item) Encoding() []byte {
 	if s == nil {
 		return nil
 	}
@@ -44,8 +45,8 @@ func (s stored) encoding() []byte {
 	return s[max(width, 0):]
 }
 
-// appendJSON appends the item as AWS JSON.
-func (s stored) appendJSON(dst []byte) ([]byte, error) {
+// AppendJSON appends the item as AWS JSON.
+func (s Item) AppendJSON(dst []byte) ([]byte, error) {
 	_, encoding, err := s.split()
 	if err != nil {
 		return dst, err
@@ -58,14 +59,14 @@ func (s stored) appendJSON(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// appendProjected appends the parts of the item that project selects, as AWS JSON. A nil
+// AppendProjected appends the parts of the item that project selects, as AWS JSON. A nil
 // project selects the whole item.
-func (s stored) appendProjected(dst []byte, project *expression.Projection) ([]byte, error) {
+func (s Item) AppendProjected(dst []byte, project *expression.Projection) ([]byte, error) {
 	if project == nil {
-		return s.appendJSON(dst)
+		return s.AppendJSON(dst)
 	}
 
-	item, err := s.item()
+	item, err := s.Decode()
 	if err != nil {
 		return dst, err
 	}
@@ -73,7 +74,8 @@ func (s stored) appendProjected(dst []byte, project *expression.Projection) ([]b
 	return project.Apply(item).AppendJSON(dst), nil
 }
 
-func (s stored) item() (attr.Item, error) {
+// Decode returns the item.
+func (s Item) Decode() (attr.Item, error) {
 	_, encoding, err := s.split()
 	if err != nil {
 		return nil, err
