@@ -8,6 +8,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
@@ -197,9 +198,9 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 	}
 
 	// All keys are checked before the first item is read.
-	keys := make([]primary, len(r.Keys))
+	keys := make([]keyspace.Primary, len(r.Keys))
 	for i, k := range r.Keys {
-		if keys[i], err = t.keyOf(k); err != nil {
+		if keys[i], err = t.KeyOf(k); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 )
 
@@ -34,7 +35,7 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 
 	hashes := make([]uint64, len(actions))
 	for i, a := range actions {
-		hashes[i] = a.key.lock
+		hashes[i] = a.key.Lock
 	}
 
 	// The stripes are held until the batch is on disk, so that no writer comes between
@@ -91,7 +92,7 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 
 		for _, a := range drafts[i] {
 			if err := a.bind(t); err != nil {
-				var mismatch *schemaError
+				var mismatch *keyspace.Mismatch
 				if errors.As(err, &mismatch) {
 					// The message that names the key and its type is PutItem's alone.
 					return nil, invalid("The provided key element does not match the schema")
@@ -100,10 +101,10 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 				return nil, err
 			}
 
-			if seen[string(a.key.bytes)] {
+			if seen[string(a.key.Bytes)] {
 				return nil, invalid("Provided list of item keys contains duplicates")
 			}
-			seen[string(a.key.bytes)] = true
+			seen[string(a.key.Bytes)] = true
 			actions = append(actions, a)
 		}
 	}

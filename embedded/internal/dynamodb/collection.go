@@ -17,9 +17,9 @@ func (c *change) hasCollection() bool {
 // appendCollection appends the metrics of the item's collection. The estimate is always 0 to 1 GB.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
 func (c *change) appendCollection(dst []byte) []byte {
-	hash := c.table.keys.Hash.Name
+	hash := c.table.Keys.Hash.Name
 	dst = append(dst, `{"ItemCollectionKey":`...)
-	dst = attr.Item{hash: c.key.attrs[hash]}.AppendJSON(dst)
+	dst = attr.Item{hash: c.key.Attrs[hash]}.AppendJSON(dst)
 
 	return append(dst, `,"SizeEstimateRangeGB":[0.0,1.0]}`...)
 }

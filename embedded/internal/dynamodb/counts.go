@@ -3,10 +3,12 @@ package dynamodb
 import (
 	"encoding/json"
 	"fmt"
+
+	"ratchet/embedded/internal/dynamodb/keyspace"
 )
 
 func (s *Service) loadCounts(t *table) error {
-	raw, ok, err := s.db.Get(tablePrefix(kindCounts, t.no))
+	raw, ok, err := s.db.Get(keyspace.TablePrefix(keyspace.KindCounts, t.no))
 	if err != nil || !ok {
 		return err
 	}
@@ -46,7 +48,7 @@ func (s *Service) saveCounts() error {
 			b.Discard()
 			return fmt.Errorf("encode the counts of table %s: %w", t.name, err)
 		}
-		b.Set(tablePrefix(kindCounts, t.no), raw)
+		b.Set(keyspace.TablePrefix(keyspace.KindCounts, t.no), raw)
 	}
 
 	if b.Empty() {

@@ -1,9 +1,13 @@
 package dynamodb
 
-import "slices"
+import (
+	"slices"
+
+	"ratchet/embedded/internal/dynamodb/keyspace"
+)
 
 // definitions are the attributes that a request defines, in its order.
-type definitions []keyAttr
+type definitions []keyspace.Attr
 
 // parseDefinitions returns AttributeDefinitions, which were checked against the API model.
 func parseDefinitions(list []attributeDefinitionIn) (definitions, error) {
@@ -14,7 +18,7 @@ func parseDefinitions(list []attributeDefinitionIn) (definitions, error) {
 			return nil, invalid("Attribute Name is duplicated: %s", *d.AttributeName)
 		}
 
-		out = append(out, keyAttr{*d.AttributeName, keyKinds[*d.AttributeType]})
+		out = append(out, keyspace.Attr{Name: *d.AttributeName, Kind: keyKinds[*d.AttributeType]})
 	}
 
 	return out, nil
@@ -22,7 +26,7 @@ func parseDefinitions(list []attributeDefinitionIn) (definitions, error) {
 
 // has reports whether an attribute is defined.
 func (d definitions) has(name string) bool {
-	return slices.ContainsFunc(d, func(k keyAttr) bool { return k.Name == name })
+	return slices.ContainsFunc(d, func(k keyspace.Attr) bool { return k.Name == name })
 }
 
 func (d definitions) names() (names []string) {
@@ -54,7 +58,7 @@ func (d definitions) keyNames(schema []keyElementIn) ([]string, error) {
 }
 
 // keys checks a KeySchema of one or two elements against the definitions and returns the key.
-func (d definitions) keys(schema []keyElementIn) (k keySchema, err error) {
+func (d definitions) keys(schema []keyElementIn) (k keyspace.Schema, err error) {
 	names, err := d.keyNames(schema)
 	if err != nil {
 		return k, err
@@ -82,8 +86,8 @@ func (d definitions) keys(schema []keyElementIn) (k keySchema, err error) {
 }
 
 // of returns the definition of an attribute, which must be defined.
-func (d definitions) of(name string) keyAttr {
-	return d[slices.IndexFunc(d, func(k keyAttr) bool { return k.Name == name })]
+func (d definitions) of(name string) keyspace.Attr {
+	return d[slices.IndexFunc(d, func(k keyspace.Attr) bool { return k.Name == name })]
 }
 
 // checkUsed refuses definitions that no key uses.
@@ -108,13 +112,13 @@ func (d definitions) checkUsed(r *tableRecord) error {
 
 // usesKey reports whether the attribute is part of a key of the table or of an index.
 func (r *tableRecord) usesKey(name string) bool {
-	return r.Keys.has(name) || slices.ContainsFunc(r.Indexes, func(x indexRecord) bool { return x.Keys.has(name) })
+	return r.Keys.Has(name) || slices.ContainsFunc(r.Indexes, func(x indexRecord) bool { return x.Keys.Has(name) })
 }
 
 // definitions returns the attributes of all keys, the table's keys first.
 func (r *tableRecord) definitions() (all definitions) {
-	add := func(keys keySchema) {
-		for _, k := range keys.attrs() {
+	add := func(keys keyspace.Schema) {
+		for _, k := range keys.Attrs() {
 			// An attribute may be part of several keys.
 			if !slices.Contains(all, k) {
 				all = append(all, k)

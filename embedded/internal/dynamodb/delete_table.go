@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -70,8 +71,8 @@ func (s *Service) markDeleted(r *tableRecord) error {
 	}
 
 	b := s.db.NewBatch()
-	b.Delete(storeKey(kindTable, []byte(r.Name)...))
-	b.Set(tablePrefix(kindDeleted, r.No), raw)
+	b.Delete(keyspace.StoreKey(keyspace.KindTable, []byte(r.Name)...))
+	b.Set(keyspace.TablePrefix(keyspace.KindDeleted, r.No), raw)
 
 	return b.Commit()
 }
@@ -84,11 +85,11 @@ func (s *Service) deleteData(r *tableRecord) error {
 	defer s.countsMu.Unlock()
 
 	b := s.db.NewBatch()
-	b.Delete(tablePrefix(kindDeleted, r.No))
-	b.Delete(tablePrefix(kindCounts, r.No))
+	b.Delete(keyspace.TablePrefix(keyspace.KindDeleted, r.No))
+	b.Delete(keyspace.TablePrefix(keyspace.KindCounts, r.No))
 
-	for _, kind := range []byte{kindItem, kindExpiry} {
-		prefix := tablePrefix(kind, r.No)
+	for _, kind := range []byte{keyspace.KindItem, keyspace.KindExpiry} {
+		prefix := keyspace.TablePrefix(kind, r.No)
 		b.DeleteRange(prefix, store.PrefixEnd(prefix))
 	}
 
@@ -111,7 +112,7 @@ func (s *Service) deleteData(r *tableRecord) error {
 func (s *Service) finishDeletions() error {
 	var left []*tableRecord
 
-	prefix := storeKey(kindDeleted)
+	prefix := keyspace.StoreKey(keyspace.KindDeleted)
 
 	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
 		r := new(tableRecord)

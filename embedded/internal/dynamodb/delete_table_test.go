@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/smalldisk"
 	"ratchet/embedded/internal/store"
 )
@@ -135,7 +136,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 func storedKeys(t *testing.T, db *store.DB, r *tableRecord) (n int) {
 	t.Helper()
 
-	prefixes := [][]byte{tablePrefix(kindItem, r.No), tablePrefix(kindCounts, r.No), tablePrefix(kindDeleted, r.No), r.Indexes[0].space().prefix}
+	prefixes := [][]byte{keyspace.TablePrefix(keyspace.KindItem, r.No), keyspace.TablePrefix(keyspace.KindCounts, r.No), keyspace.TablePrefix(keyspace.KindDeleted, r.No), r.Indexes[0].space().Prefix}
 	for _, prefix := range prefixes {
 		if err := db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, _ []byte) (bool, error) {
 			n++

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -61,7 +62,7 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 		"TableId":                   r.ID,
 		"TableStatus":               "ACTIVE",
 		"CreationDateTime":          seconds(r.Created),
-		"KeySchema":                 r.Keys.elements(),
+		"KeySchema":                 elements(&r.Keys),
 		"AttributeDefinitions":      r.definitions().wire(),
 		"ItemCount":                 max(0, t.count.Load()),
 		"TableSizeBytes":            max(0, t.bytes.Load()),
@@ -101,11 +102,11 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 	return d
 }
 
-func (k *keySchema) elements() []keyElement {
-	list := make([]keyElement, k.count())
+func elements(k *keyspace.Schema) []keyElement {
+	list := make([]keyElement, k.Count())
 	for i := range list {
-		list[i] = keyElement{k.at(i).Name, "HASH"}
-		if i >= k.hashes() {
+		list[i] = keyElement{k.At(i).Name, "HASH"}
+		if i >= k.Hashes() {
 			list[i].KeyType = "RANGE"
 		}
 	}

@@ -1,76 +1,20 @@
 package dynamodb
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"ratchet/embedded/internal/attr"
-	"ratchet/embedded/internal/expression"
-	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 )
 
 func testTable() *table {
-	return newTable(&tableState{record: tableRecord{Name: "t", No: 7, Keys: keySchema{
-		Hash: keyAttr{"id", attr.S}, Range: keyAttr{"sk", attr.S},
+	return newTable(&tableState{record: tableRecord{Name: "t", No: 7, Keys: keyspace.Schema{
+		Hash: keyspace.Attr{Name: "id", Kind: attr.S}, Range: keyspace.Attr{Name: "sk", Kind: attr.S},
 	}}})
 }
 
 func text(s string) attr.Value { return attr.Value{Kind: attr.S, Str: s} }
-
-// TestBounds: a key condition covers exactly the sort keys that satisfy it.
-func TestBounds(t *testing.T) {
-	tb := testTable()
-	any3 := rapid.StringMatching(`[ab\x00\xff]{1,3}`)
-	rapid.Check(t, func(t *rapid.T) {
-		sk, lo, hi := any3.Draw(t, "sk"), any3.Draw(t, "lo"), any3.Draw(t, "hi")
-		key, err := tb.keyOf(attr.Item{"id": text("p"), "sk": text(sk)})
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		for op, want := range map[expression.RangeOp]bool{
-			expression.RangeNone: true, expression.RangeEqual: sk == lo, expression.RangeLess: sk < lo,
-			expression.RangeLessEqual: sk <= lo, expression.RangeGreater: sk > lo, expression.RangeGreaterEqual: sk >= lo,
-			expression.RangeBetween:    lo <= sk && sk <= hi,
-			expression.RangeBeginsWith: len(sk) >= len(lo) && sk[:len(lo)] == lo,
-		} {
-			from, to, err := tb.space().bounds(&expression.KeyCondition{Hash: text("p"), Range: expression.Range{Op: op, Lo: text(lo), Hi: text(hi)}})
-			if err != nil {
-				t.Fatal(err)
-			}
-
-			if got := bytes.Compare(key.bytes, from) >= 0 && bytes.Compare(key.bytes, to) < 0; got != want {
-				t.Fatalf("operator %d, key %q, bounds %q %q: inside %v, want %v", op, sk, lo, hi, got, want)
-			}
-		}
-	})
-}
-
-// TestSegments: the segments of any division follow on each other without gap.
-func TestSegments(t *testing.T) {
-	tb := testTable()
-	for _, total := range []int64{1, 2, 3, 7, 1000, 999_983, maxSegments} {
-		boundary := tb.items
-		for n := range total {
-			if total > 1000 && n > 5 && n < total-5 {
-				n = total - 5
-			}
-
-			lo, hi := tb.space().segment(&n, &total)
-			if n <= 5 && bytes.Compare(lo, boundary) < 0 || bytes.Compare(lo, hi) >= 0 {
-				t.Fatalf("segment %d of %d: %x to %x behind %x", n, total, lo, hi, boundary)
-			}
-			boundary = hi
-		}
-
-		if !bytes.Equal(boundary, store.PrefixEnd(tb.items)) {
-			t.Fatalf("the last of %d segments ends at %x", total, boundary)
-		}
-	}
-}
 
 func TestDigest(t *testing.T) {
 	request := func(edit func(*transactAction)) *transactWriteIn {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
 
@@ -29,12 +30,12 @@ func expiryOf(item attr.Item, attribute string) (int64, bool) {
 // index is in the order of expiry, so a sweep reads only what is due.
 func (t *table) expiryKey(seconds int64, item []byte) []byte {
 	// The first 18 bytes are the prefix, the table and the expiry; newExpiryRemoval cuts them off.
-	k := make([]byte, 0, 18+len(item)-len(t.items))
-	k = append(k, store.PrefixDynamoDB, kindExpiry)
+	k := make([]byte, 0, 18+len(item)-len(t.Prefix))
+	k = append(k, store.PrefixDynamoDB, keyspace.KindExpiry)
 	k = binary.BigEndian.AppendUint64(k, t.no)
 	k = binary.BigEndian.AppendUint64(k, uint64(seconds))
 
-	return append(k, item[len(t.items):]...)
+	return append(k, item[len(t.Prefix):]...)
 }
 
 // stageExpiry stages the change of the item's entry in the index of expiries.
@@ -47,10 +48,10 @@ func (c *change) stageExpiry(b *store.Batch) {
 	before, had := expiryOf(c.old, attribute)
 	now, has := expiryOf(c.new, attribute)
 	if had && (!has || before != now) {
-		b.Delete(c.table.expiryKey(before, c.key.bytes))
+		b.Delete(c.table.expiryKey(before, c.key.Bytes))
 	}
 
 	if has {
-		b.Set(c.table.expiryKey(now, c.key.bytes), nil)
+		b.Set(c.table.expiryKey(now, c.key.Bytes), nil)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
@@ -36,7 +37,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 
-	key, err := t.keyOf(in.Key)
+	key, err := t.KeyOf(in.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +103,8 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 }
 
 // read returns an item of the table, nil if there is none.
-func (s *Service) read(t *table, key primary) (stored.Item, error) {
-	raw, err := s.stripes.Of(key.lock).Read(s.db, key.bytes)
+func (s *Service) read(t *table, key keyspace.Primary) (stored.Item, error) {
+	raw, err := s.stripes.Of(key.Lock).Read(s.db, key.Bytes)
 	if err == nil && raw == nil && t.state.Load().deleted {
 		err = tableMissing() // the item may have gone with its table
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/store"
 )
@@ -13,8 +14,8 @@ import (
 type indexRecord struct {
 	Name string `json:"name"`
 	// No is unique among tables and indexes, and never reused.
-	No   uint64    `json:"no"`
-	Keys keySchema `json:"keys"`
+	No   uint64          `json:"no"`
+	Keys keyspace.Schema `json:"keys"`
 	// Local is set for a local secondary index.
 	Local bool `json:"local,omitempty"`
 	// Projection is ALL, KEYS_ONLY or INCLUDE; the last with NonKey.
@@ -29,8 +30,8 @@ type indexRecord struct {
 
 // space returns the store keys of the index's entries: number, hash of the partition key,
 // the index's key, and the primary key of the item.
-func (x *indexRecord) space() keyspace {
-	return keyspace{keys: x.Keys, prefix: tablePrefix(kindIndex, x.No)}
+func (x *indexRecord) space() keyspace.Space {
+	return keyspace.Space{Keys: x.Keys, Prefix: keyspace.TablePrefix(keyspace.KindIndex, x.No)}
 }
 
 // covers reports whether the item is in the index: it has all key attributes, with values that can be
@@ -41,8 +42,8 @@ func (x *indexRecord) covers(item attr.Item) bool {
 		return false
 	}
 
-	for i := range x.Keys.count() {
-		if _, has := item[x.Keys.at(i).Name]; !has {
+	for i := range x.Keys.Count() {
+		if _, has := item[x.Keys.At(i).Name]; !has {
 			return false
 		}
 	}
@@ -52,7 +53,7 @@ func (x *indexRecord) covers(item attr.Item) bool {
 
 // projects reports whether entries of the index hold the attribute.
 func (x *indexRecord) projects(t *table, name string) bool {
-	return x.Projection == projectAll || x.Keys.has(name) || t.keys.has(name) || slices.Contains(x.NonKey, name)
+	return x.Projection == projectAll || x.Keys.Has(name) || t.Keys.Has(name) || slices.Contains(x.NonKey, name)
 }
 
 // project returns the part of an item that an entry of the index holds.
@@ -78,13 +79,14 @@ func (x *indexRecord) entryKey(t *table, item attr.Item, primaryKey []byte) []by
 		more = append(more, item[k.Name])
 	}
 
-	key, _ := x.space().partitionKey(item[x.Keys.Hash.Name], more...)
-	for i := x.Keys.hashes(); i < x.Keys.count(); i++ {
-		key = attr.AppendKey(key, item[x.Keys.at(i).Name])
+	space := x.space()
+	key, _ := space.PartitionKey(item[x.Keys.Hash.Name], more...)
+	for i := x.Keys.Hashes(); i < x.Keys.Count(); i++ {
+		key = attr.AppendKey(key, item[x.Keys.At(i).Name])
 	}
 
 	// The rest of the primary key keeps the entries of items with equal index keys apart.
-	return append(key, primaryKey[len(t.items)+hashPart:]...)
+	return append(key, primaryKey[len(t.Prefix)+hashPart:]...)
 }
 
 // hashPart is the length of the hash that follows the prefix of a store key.
@@ -92,9 +94,9 @@ const hashPart = 4
 
 // lastKey returns the LastEvaluatedKey of a page of the index that ends with the item.
 func (x *indexRecord) lastKey(t *table, item attr.Item) attr.Item {
-	key := t.keyAttrs(item)
-	for i := range x.Keys.count() {
-		name := x.Keys.at(i).Name
+	key := t.KeyAttrs(item)
+	for i := range x.Keys.Count() {
+		name := x.Keys.At(i).Name
 		key[name] = item[name]
 	}
 
@@ -105,8 +107,8 @@ func (x *indexRecord) lastKey(t *table, item attr.Item) attr.Item {
 // them is left out of the index.
 func (x *indexRecord) checkItem(item attr.Item, updated bool) error {
 	var hash, sort int // bytes
-	for i := range x.Keys.count() {
-		k := x.Keys.at(i)
+	for i := range x.Keys.Count() {
+		k := x.Keys.At(i)
 
 		v, has := item[k.Name]
 		if !has {
@@ -134,18 +136,18 @@ func (x *indexRecord) checkItem(item attr.Item, updated bool) error {
 		}
 
 		// The attributes of the partition key have one limit together, and so have the sort key's.
-		if i < x.Keys.hashes() {
+		if i < x.Keys.Hashes() {
 			hash += v.Size()
 		} else {
 			sort += v.Size()
 		}
 
-		if hash > maxHashKey {
-			return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxHashKey)
+		if hash > keyspace.MaxHashKey {
+			return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", keyspace.MaxHashKey)
 		}
 
-		if sort > maxRangeKey {
-			return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", maxRangeKey)
+		if sort > keyspace.MaxRangeKey {
+			return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", keyspace.MaxRangeKey)
 		}
 	}
 
@@ -224,7 +226,7 @@ func (s *Service) computeIndexes(c *change) error {
 			return err
 		}
 
-		d := indexChange{index: x, old: x.entryOf(c.table, c.old, c.key.bytes), new: x.entryOf(c.table, c.new, c.key.bytes)}
+		d := indexChange{index: x, old: x.entryOf(c.table, c.old, c.key.Bytes), new: x.entryOf(c.table, c.new, c.key.Bytes)}
 		if x.Building && d.old.key != nil {
 			// The old item may not have been entered yet, and is then neither removed nor counted.
 			_, entered, err := s.db.Get(d.old.key)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -291,9 +292,9 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 
 // stageDeletion adds the deletion of the index's entries and counts to the batch.
 func (x *indexRecord) stageDeletion(b *store.Batch) {
-	prefix := x.space().prefix
+	prefix := x.space().Prefix
 	b.DeleteRange(prefix, store.PrefixEnd(prefix))
-	b.Delete(tablePrefix(kindCounts, x.No))
+	b.Delete(keyspace.TablePrefix(keyspace.KindCounts, x.No))
 }
 
 // buildIndexes enters the table's items into the indexes that are being built. Writers

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 )
 
 // A second index, and its deletion, leave the first one as it is.
@@ -67,7 +68,7 @@ func TestADeletedIndexLeavesNoCounts(t *testing.T) {
 	counts := func() bool {
 		no := s.tables.get("items").state.Load().record.No + 1 // the number after the table's
 
-		_, has, err := s.db.Get(tablePrefix(kindCounts, no))
+		_, has, err := s.db.Get(keyspace.TablePrefix(keyspace.KindCounts, no))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,12 +102,12 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 	} {
 		item := attr.Item{"id": text("a"), "k": text("x"), "v": text(row.change)}
 
-		key, err := tb.keyIn(item)
+		key, err := tb.KeyIn(item)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		st := s.stripes.Of(key.lock)
+		st := s.stripes.Of(key.Lock)
 		st.Lock()
 
 		c, err := s.evaluate(&action{verb: put, table: tb, key: key, item: item})
@@ -163,7 +164,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 		}
 
 		return func() error {
-			lo, hi := v.segment(nil, nil)
+			lo, hi := v.Segment(nil, nil)
 			return (&page{in: in, view: v}).read(s, lo, hi, false)
 		}
 	}
@@ -194,7 +195,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 
 	tb := s.tables.get("items")
 
-	key, err := tb.keyOf(attr.Item{"id": text("a")})
+	key, err := tb.KeyOf(attr.Item{"id": text("a")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 	mustAnswer(t, s, "DeleteTable", `{"TableName":"items"}`)
 
 	_, ofItem := s.read(tb, key)
-	_, _, ofItems := s.readAll(gets, []uint64{key.lock})
+	_, _, ofItems := s.readAll(gets, []uint64{key.Lock})
 
 	for name, err := range map[string]error{"a page": ofTable(), "an item": ofItem, "a transaction": ofItems} {
 		if err == nil || err.Error() != noTable {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
 
@@ -53,7 +54,7 @@ func (c *change) countIndexes() {
 func (s *Service) loadIndexCounts(t *table) error {
 	indexes := t.state.Load().record.Indexes
 	for i := range indexes {
-		raw, ok, err := s.db.Get(tablePrefix(kindCounts, indexes[i].No))
+		raw, ok, err := s.db.Get(keyspace.TablePrefix(keyspace.KindCounts, indexes[i].No))
 		if err != nil {
 			return err
 		}
@@ -92,7 +93,7 @@ func (t *table) stageIndexCounts(b *store.Batch) error {
 		}
 
 		c.saved = now
-		b.Set(tablePrefix(kindCounts, indexes[i].No), raw)
+		b.Set(keyspace.TablePrefix(keyspace.KindCounts, indexes[i].No), raw)
 	}
 
 	return nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 )
 
@@ -224,7 +225,7 @@ func (x *indexRecord) setProjection(p *projectionDefinition) error {
 }
 
 // checkLocal checks a local index against the key of its table.
-func (x *indexRecord) checkLocal(table keySchema) error {
+func (x *indexRecord) checkLocal(table keyspace.Schema) error {
 	switch {
 	case x.Keys.Range.Name == "":
 		return invalid("One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", x.Name)
@@ -294,7 +295,7 @@ func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
 		index := map[string]any{
 			"IndexName":      x.Name,
 			"IndexArn":       s.arnPrefix() + r.Name + "/index/" + x.Name,
-			"KeySchema":      x.Keys.elements(),
+			"KeySchema":      elements(&x.Keys),
 			"Projection":     shown,
 			"ItemCount":      items,
 			"IndexSizeBytes": bytes,

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
 
 // view is the table or the index that a Query or Scan reads.
 type view struct {
-	keyspace
+	keyspace.Space
 	table *table
 	// index is nil for the table itself.
 	index *indexRecord
@@ -26,7 +27,7 @@ func (in *pageIn) view(t *table) (*view, error) {
 			return nil, invalid("One or more parameter values were invalid: Select type ALL_PROJECTED_ATTRIBUTES is supported only for indexes")
 		}
 
-		return &view{keyspace: t.space(), table: t}, nil
+		return &view{Space: t.Space, table: t}, nil
 	}
 
 	x := t.state.Load().record.indexNamed(*in.IndexName)
@@ -39,7 +40,7 @@ func (in *pageIn) view(t *table) (*view, error) {
 		return nil, invalid("Consistent reads are not supported on global secondary indexes")
 	}
 
-	return &view{keyspace: x.space(), table: t, index: x, fetch: x.Local && in.Select == "ALL_ATTRIBUTES" && x.Projection != projectAll}, nil
+	return &view{Space: x.space(), table: t, index: x, fetch: x.Local && in.Select == "ALL_ATTRIBUTES" && x.Projection != projectAll}, nil
 }
 
 // checkThere fails if the table or the index is gone: the read may have missed entries that were deleted
@@ -85,14 +86,14 @@ func (t *table) checkPaths(paths []expression.Path) error {
 	const words = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 
 	for _, path := range paths {
-		if name := path[0].Name; len(path) > 1 && t.keys.has(name) {
+		if name := path[0].Name; len(path) > 1 && t.Keys.Has(name) {
 			return invalid(words+"Key: %s", name)
 		}
 	}
 
 	indexes := t.state.Load().record.Indexes
 	for _, path := range paths {
-		if name := path[0].Name; len(path) > 1 && slices.ContainsFunc(indexes, func(x indexRecord) bool { return x.Keys.has(name) }) {
+		if name := path[0].Name; len(path) > 1 && slices.ContainsFunc(indexes, func(x indexRecord) bool { return x.Keys.Has(name) }) {
 			return invalid(words+"IndexKey: %s", name)
 		}
 	}
@@ -131,7 +132,7 @@ func (v *view) checkProjection(p *expression.Projection) error {
 // lastKey returns the LastEvaluatedKey of a page that ends with the item.
 func (v *view) lastKey(item attr.Item) attr.Item {
 	if v.index == nil {
-		return v.table.keyAttrs(item)
+		return v.table.KeyAttrs(item)
 	}
 
 	return v.index.lastKey(v.table, item)
@@ -140,18 +141,18 @@ func (v *view) lastKey(item attr.Item) attr.Item {
 // single reports whether the condition names one primary key of the table. Entries of an index can have
 // equal keys.
 func (v *view) single(c *expression.KeyCondition) bool {
-	return v.index == nil && (v.keys.Range.Name == "" || c.Range.Op == expression.RangeEqual)
+	return v.index == nil && (v.Keys.Range.Name == "" || c.Range.Op == expression.RangeEqual)
 }
 
 // startNames returns the attributes that an ExclusiveStartKey has: the keys of the table and of the
 // index.
 func (v *view) startNames() definitions {
-	want := definitions(v.table.keys.attrs())
+	want := definitions(v.table.Keys.Attrs())
 	if v.index == nil {
 		return want
 	}
 
-	for _, k := range v.index.Keys.attrs() {
+	for _, k := range v.index.Keys.Attrs() {
 		if !want.has(k.Name) {
 			want = append(want, k)
 		}
@@ -163,7 +164,7 @@ func (v *view) startNames() definitions {
 func invalidStart() error { return invalid("The provided starting key is invalid") }
 
 // checkStart checks one key attribute of the view in an ExclusiveStartKey.
-func checkStart(start attr.Item, k keyAttr) error {
+func checkStart(start attr.Item, k keyspace.Attr) error {
 	value, ok := start[k.Name]
 	switch {
 	case !ok:
@@ -178,14 +179,14 @@ func checkStart(start attr.Item, k keyAttr) error {
 // condition returns the condition of a Query on the keys of the view. It also checks these keys in
 // the ExclusiveStartKey, which may be nil.
 func (v *view) condition(terms *expression.KeyTerms, start attr.Item) (*expression.KeyCondition, error) {
-	attrs := v.keys.attrs()
+	attrs := v.Keys.Attrs()
 
 	keys := make([]expression.Key, len(attrs))
 	for i, k := range attrs {
 		keys[i] = expression.Key{Name: k.Name, Kind: k.Kind}
 	}
 
-	schema := expression.KeySchema{Hash: keys[:v.keys.hashes()], Range: keys[v.keys.hashes():]}
+	schema := expression.KeySchema{Hash: keys[:v.Keys.Hashes()], Range: keys[v.Keys.Hashes():]}
 	if start == nil {
 		return terms.Condition(schema, nil)
 	}
@@ -207,7 +208,7 @@ func (v *view) checkScanStart(start attr.Item) error {
 		return invalidStart()
 	}
 
-	for _, k := range v.keys.attrs() {
+	for _, k := range v.Keys.Attrs() {
 		if err := checkStart(start, k); err != nil {
 			return err
 		}
@@ -221,25 +222,25 @@ func (v *view) checkScanStart(start attr.Item) error {
 func (v *view) startKey(start attr.Item) ([]byte, error) {
 	of := start
 	if v.index != nil {
-		// The start key has the keys of the index, too, which keyOf would refuse.
+		// The start key has the keys of the index, too, which KeyOf would refuse.
 		of = attr.Item{}
-		for _, k := range v.table.keys.attrs() {
+		for _, k := range v.table.Keys.Attrs() {
 			if value, ok := start[k.Name]; ok {
 				of[k.Name] = value
 			}
 		}
 	}
 
-	key, err := v.table.keyOf(of)
+	key, err := v.table.KeyOf(of)
 	if err != nil {
 		return nil, invalid("The provided starting key is invalid: %s", message(err))
 	}
 
 	if v.index == nil {
-		return key.bytes, nil
+		return key.Bytes, nil
 	}
 
-	return v.index.entryKey(v.table, start, key.bytes), nil
+	return v.index.entryKey(v.table, start, key.Bytes), nil
 }
 
 // startAfter narrows the bounds of a Query to what comes after the start key.
@@ -249,9 +250,9 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 		return nil, nil, err
 	}
 
-	same := attr.Equal(start[v.keys.Hash.Name], c.Hash)
+	same := attr.Equal(start[v.Keys.Hash.Name], c.Hash)
 	for i, value := range c.MoreHash {
-		same = same && attr.Equal(start[v.keys.MoreHash[i].Name], value)
+		same = same && attr.Equal(start[v.Keys.MoreHash[i].Name], value)
 	}
 
 	switch {
@@ -259,7 +260,7 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 		return nil, nil, invalid("The provided starting key is outside query boundaries based on provided conditions")
 	case c.Range.Op != expression.RangeNone && !v.inRange(c, start):
 		return nil, nil, invalid("The provided starting key does not match the range key predicate")
-	case !same, v.index == nil && v.keys.Range.Name == "":
+	case !same, v.index == nil && v.Keys.Range.Name == "":
 		return nil, nil, invalid("The query can return at most one row and cannot be restarted")
 	}
 
@@ -274,14 +275,14 @@ func (v *view) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []
 
 // inRange reports whether a start key has the sort key that the condition asks for.
 func (v *view) inRange(c *expression.KeyCondition, start attr.Item) bool {
-	first := v.keys.hashes()
+	first := v.Keys.Hashes()
 	for i, value := range c.Equal {
-		if !attr.Equal(start[v.keys.at(first+i).Name], value) {
+		if !attr.Equal(start[v.Keys.At(first+i).Name], value) {
 			return false
 		}
 	}
 
-	return c.Range.Contains(start[v.keys.at(first+len(c.Equal)).Name])
+	return c.Range.Contains(start[v.Keys.At(first+len(c.Equal)).Name])
 }
 
 // spent returns the capacity that a page consumed: for all bytes that were read from the table or index
@@ -303,12 +304,12 @@ func (s *Service) itemOf(pg *page, raw stored.Item) (item attr.Item, err error) 
 		return item, err
 	}
 
-	key, err := v.table.primaryOf(v.table.keyAttrs(item))
+	key, err := v.table.PrimaryOf(v.table.KeyAttrs(item))
 	if err != nil {
 		return nil, err
 	}
 
-	whole, ok, err := s.db.Get(key.bytes)
+	whole, ok, err := s.db.Get(key.Bytes)
 	if err != nil || !ok {
 		return item, err // the item went after the entry was read
 	}

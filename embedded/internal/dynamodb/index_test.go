@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
 
@@ -60,7 +61,7 @@ func TestABuildThatACrashInterruptedIsFinished(t *testing.T) {
 
 	tb := s.tables.get("items")
 	next := *tb.state.Load()
-	key := keySchema{Hash: keyAttr{"k", next.record.Keys.Hash.Kind}}
+	key := keyspace.Schema{Hash: keyspace.Attr{Name: "k", Kind: next.record.Keys.Hash.Kind}}
 	next.record.Indexes = []indexRecord{{Name: "by-k", No: 99, Keys: key, Projection: projectKeys, Building: true}}
 
 	ended, cancel := context.WithCancel(t.Context())
@@ -119,7 +120,7 @@ func TestADeletedTableLeavesNoEntries(t *testing.T) {
 func entries(t *testing.T, s *Service) (n int) {
 	t.Helper()
 
-	prefix := storeKey(kindIndex)
+	prefix := keyspace.StoreKey(keyspace.KindIndex)
 	if err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func entries(t *testing.T, s *Service) (n int) {
 // added later. They were never in it.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.OnlineOps.ViolationDetection.html
 func TestItemsOlderThanTheirIndex(t *testing.T) {
-	for _, value := range []string{`{"BOOL":true}`, `{"N":"1"}`, `{"L":[]}`, `{"S":""}`, `{"S":"` + strings.Repeat("x", maxHashKey+1) + `"}`} {
+	for _, value := range []string{`{"BOOL":true}`, `{"N":"1"}`, `{"L":[]}`, `{"S":""}`, `{"S":"` + strings.Repeat("x", keyspace.MaxHashKey+1) + `"}`} {
 		s, stop := openService(t, t.TempDir())
 		mustAnswer(t, s, "CreateTable", `{"TableName":"items","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}]}`)
 

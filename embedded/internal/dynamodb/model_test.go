@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
 
@@ -45,7 +46,7 @@ type indexModel struct {
 	db      *store.DB
 	service *Service
 
-	table, index keySchema
+	table, index keyspace.Schema
 	projection   string
 	indexed      bool
 	// no is the number of the index: an index that is deleted and added again has another name.
@@ -57,12 +58,12 @@ func newIndexModel(t *testing.T, r *rapid.T) *indexModel {
 	m := &indexModel{t: t, r: r, disk: vfs.NewMem(), items: map[string]attr.Item{}}
 	kind := rapid.SampledFrom([]attr.Kind{attr.S, attr.N, attr.B})
 
-	m.table.Hash = keyAttr{"pk", attr.S}
+	m.table.Hash = keyspace.Attr{Name: "pk", Kind: attr.S}
 	if rapid.Bool().Draw(r, "sort key") {
-		m.table.Range = keyAttr{"sk", kind.Draw(r, "kind of sk")}
+		m.table.Range = keyspace.Attr{Name: "sk", Kind: kind.Draw(r, "kind of sk")}
 	}
 
-	m.index = drawIndexKey(r, m.table.attrs(), kind)
+	m.index = drawIndexKey(r, m.table.Attrs(), kind)
 	m.projection = rapid.SampledFrom([]string{projectAll, projectKeys, projectInclude}).Draw(r, "projection")
 	m.open()
 
@@ -70,13 +71,13 @@ func newIndexModel(t *testing.T, r *rapid.T) *indexModel {
 }
 
 // drawIndexKey draws a key of an index, in which attributes of the table's key may stand too.
-func drawIndexKey(r *rapid.T, table []keyAttr, kind *rapid.Generator[attr.Kind]) (k keySchema) {
+func drawIndexKey(r *rapid.T, table []keyspace.Attr, kind *rapid.Generator[attr.Kind]) (k keyspace.Schema) {
 	hashes := rapid.IntRange(1, maxKeyPart).Draw(r, "hashes")
 	ranges := rapid.IntRange(0, maxKeyPart).Draw(r, "ranges")
 
-	parts := make([]keyAttr, hashes+ranges)
+	parts := make([]keyspace.Attr, hashes+ranges)
 	for i := range parts {
-		parts[i] = keyAttr{string(rune('a' + i)), kind.Draw(r, "kind")}
+		parts[i] = keyspace.Attr{Name: string(rune('a' + i)), Kind: kind.Draw(r, "kind")}
 	}
 
 	if rapid.IntRange(0, 3).Draw(r, "of the table") == 0 {
@@ -150,8 +151,8 @@ func (m *indexModel) must(operation string, members ...string) modelPage {
 	return p
 }
 
-func schemaJSON(k keySchema) string {
-	raw, _ := json.Marshal(k.elements())
+func schemaJSON(k keyspace.Schema) string {
+	raw, _ := json.Marshal(elements(&k))
 	return string(raw)
 }
 
@@ -168,12 +169,12 @@ func (m *indexModel) definition() string {
 func (m *indexModel) indexName() string { return fmt.Sprintf("index-%d", m.no) }
 
 func (m *indexModel) createTable(indexed bool) {
-	used := definitions(m.table.attrs())
+	used := definitions(m.table.Attrs())
 	members := []string{`"BillingMode":"PAY_PER_REQUEST"`, `"KeySchema":` + schemaJSON(m.table)}
 	if m.indexed = indexed; indexed {
 		members = append(members, `"GlobalSecondaryIndexes":[`+m.definition()+`]`)
 
-		for _, k := range m.index.attrs() {
+		for _, k := range m.index.Attrs() {
 			if !used.has(k.Name) {
 				used = append(used, k)
 			}
@@ -189,7 +190,7 @@ func (m *indexModel) changeIndex(r *rapid.T) {
 	if m.indexed {
 		m.must("UpdateTable", fmt.Sprintf(`"GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":%q}}]`, m.indexName()))
 	} else {
-		raw, _ := json.Marshal(definitions(m.index.attrs()).wire())
+		raw, _ := json.Marshal(definitions(m.index.Attrs()).wire())
 		m.must("UpdateTable", `"AttributeDefinitions":`+string(raw), `"GlobalSecondaryIndexUpdates":[{"Create":`+m.definition()+`}]`)
 	}
 	m.indexed = !m.indexed
@@ -203,12 +204,12 @@ var modelValues = map[attr.Kind][]string{
 }
 
 // drawValue draws a value that a key attribute can have.
-func drawValue(r *rapid.T, k keyAttr) attr.Value {
+func drawValue(r *rapid.T, k keyspace.Attr) attr.Value {
 	return attr.Value{Kind: k.Kind, Str: rapid.SampledFrom(modelValues[k.Kind]).Draw(r, k.Name)}
 }
 
 // drawFault draws a value that the key attribute cannot have.
-func drawFault(r *rapid.T, k keyAttr) attr.Value {
+func drawFault(r *rapid.T, k keyspace.Attr) attr.Value {
 	faults := []attr.Value{{Kind: attr.BOOL, Bool: true}, {Kind: attr.L}, {Kind: attr.S, Str: "1"}, {Kind: attr.N, Str: "1"}, {Kind: attr.S}, {Kind: attr.B}}
 
 	return rapid.SampledFrom(slices.DeleteFunc(faults, func(v attr.Value) bool {
@@ -217,7 +218,7 @@ func drawFault(r *rapid.T, k keyAttr) attr.Value {
 }
 
 // drawPart draws an item's value for a key attribute of the index, which may be missing or wrong.
-func drawPart(r *rapid.T, k keyAttr) (v attr.Value, has bool) {
+func drawPart(r *rapid.T, k keyspace.Attr) (v attr.Value, has bool) {
 	switch rapid.IntRange(0, 19).Draw(r, "case") {
 	case 0:
 		return v, false
@@ -230,7 +231,7 @@ func drawPart(r *rapid.T, k keyAttr) (v attr.Value, has bool) {
 
 func (m *indexModel) drawKey(r *rapid.T) attr.Item {
 	key := attr.Item{}
-	for _, k := range m.table.attrs() {
+	for _, k := range m.table.Attrs() {
 		key[k.Name] = attr.Value{Kind: k.Kind, Str: rapid.SampledFrom(modelValues[k.Kind][:4]).Draw(r, k.Name)}
 	}
 
@@ -243,8 +244,8 @@ func (m *indexModel) put(r *rapid.T) {
 	key := m.drawKey(r)
 
 	item := maps.Clone(key)
-	for _, k := range m.index.attrs() {
-		if m.table.has(k.Name) {
+	for _, k := range m.index.Attrs() {
+		if m.table.Has(k.Name) {
 			continue
 		}
 
@@ -265,8 +266,8 @@ func (m *indexModel) update(r *rapid.T) {
 	item := maps.Clone(key)
 	maps.Copy(item, m.items[name])
 
-	of := rapid.SampledFrom(append(m.index.attrs(), keyAttr{"v", attr.N})).Draw(r, "attribute")
-	if m.table.has(of.Name) {
+	of := rapid.SampledFrom(append(m.index.Attrs(), keyspace.Attr{Name: "v", Kind: attr.N})).Draw(r, "attribute")
+	if m.table.Has(of.Name) {
 		return
 	}
 
@@ -333,7 +334,7 @@ func (m *indexModel) writeUnits(before, after attr.Item) float64 {
 		return 0
 	}
 
-	for _, k := range m.index.attrs() {
+	for _, k := range m.index.Attrs() {
 		if !attr.Equal(before[k.Name], after[k.Name]) {
 			return 2
 		}
@@ -343,7 +344,7 @@ func (m *indexModel) writeUnits(before, after attr.Item) float64 {
 }
 
 func (m *indexModel) isFaulty(item attr.Item) bool {
-	for _, k := range m.index.attrs() {
+	for _, k := range m.index.Attrs() {
 		if v, has := item[k.Name]; has && (v.Kind != k.Kind || v.Kind != attr.N && v.Str == "") {
 			return true
 		}
@@ -354,7 +355,7 @@ func (m *indexModel) isFaulty(item attr.Item) bool {
 
 // covers reports whether the item is in the index.
 func (m *indexModel) covers(item attr.Item) bool {
-	for _, k := range m.index.attrs() {
+	for _, k := range m.index.Attrs() {
 		if _, has := item[k.Name]; !has {
 			return false
 		}
@@ -369,7 +370,7 @@ func (m *indexModel) project(item attr.Item) attr.Item {
 		delete(out, "w")
 	}
 
-	if m.projection == projectKeys && !m.index.has("v") {
+	if m.projection == projectKeys && !m.index.Has("v") {
 		delete(out, "v")
 	}
 

@@ -1,13 +1,17 @@
 package dynamodb
 
-import "slices"
+import (
+	"slices"
+
+	"ratchet/embedded/internal/dynamodb/keyspace"
+)
 
 // globalKeys checks the KeySchema of a global index against the definitions and returns the key. The
 // partition key's attributes come before the sort key's.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.MultiAttributeKeys;
 // the messages: https://docs.rs/crate/dynoxide-rs/3.2.0/source/tests/multi_attribute_keys.rs,
 // "a_gsi_key_schema_is_checked_against_the_multi_attribute_rules", recorded on the service
-func (d definitions) globalKeys(schema []keyElementIn) (k keySchema, err error) {
+func (d definitions) globalKeys(schema []keyElementIn) (k keyspace.Schema, err error) {
 	names, err := d.keyNames(schema)
 	if err != nil {
 		return k, err
@@ -24,7 +28,7 @@ func (d definitions) globalKeys(schema []keyElementIn) (k keySchema, err error) 
 }
 
 // multiKey returns a key that has more than a partition key and a sort key of one attribute each.
-func (d definitions) multiKey(schema []keyElementIn, names []string) (k keySchema, err error) {
+func (d definitions) multiKey(schema []keyElementIn, names []string) (k keyspace.Schema, err error) {
 	if *schema[0].KeyType != "HASH" {
 		return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
 	}
@@ -35,7 +39,7 @@ func (d definitions) multiKey(schema []keyElementIn, names []string) (k keySchem
 		}
 	}
 
-	var hashes, sorts []keyAttr
+	var hashes, sorts []keyspace.Attr
 	for i, e := range schema {
 		switch {
 		case *e.KeyType == "RANGE":
@@ -49,7 +53,7 @@ func (d definitions) multiKey(schema []keyElementIn, names []string) (k keySchem
 
 	for _, part := range []struct {
 		kind  string
-		attrs []keyAttr
+		attrs []keyspace.Attr
 	}{{"HASH", hashes}, {"RANGE", sorts}} {
 		if len(part.attrs) > maxKeyPart {
 			return k, invalid("One or more parameter values were invalid: The KeySchema exceeds the maximum allowed number of %s key attributes", part.kind)

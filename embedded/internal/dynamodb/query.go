@@ -48,7 +48,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
-	lo, hi, err := v.bounds(cond)
+	lo, hi, err := v.Bounds(cond)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (pg *page) checkQueryPaths() error {
 		return err
 	}
 
-	if err := v.checkFilter(pg.filter, pg.legacyFilter); err != nil {
+	if err := v.CheckFilter(pg.filter, pg.legacyFilter); err != nil {
 		return err
 	}
 

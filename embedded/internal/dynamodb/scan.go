@@ -133,7 +133,7 @@ func (in *scanIn) parse(pg *page) (err error) {
 
 // rangeOf returns the range of store keys to scan: the segment, from the ExclusiveStartKey on.
 func (in *scanIn) rangeOf(v *view) (lo, hi []byte, err error) {
-	lo, hi = v.segment(in.Segment, in.TotalSegments)
+	lo, hi = v.Segment(in.Segment, in.TotalSegments)
 	if in.ExclusiveStartKey == nil {
 		return lo, hi, v.checkAllAttributes(in.Select)
 	}

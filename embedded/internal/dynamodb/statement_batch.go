@@ -123,9 +123,9 @@ func (s *Service) batchMembers(statements []batchStatementIn) ([]batchMember, er
 func (m *batchMember) key() string {
 	switch {
 	case m.read != nil:
-		return string(m.read.key.bytes)
+		return string(m.read.key.Bytes)
 	case m.action != nil:
-		return string(m.action.key.bytes)
+		return string(m.action.key.Bytes)
 	default:
 		return ""
 	}
@@ -161,14 +161,14 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 		return nil, err
 	}
 
-	if x := t.state.Load().record.indexNamed(stmt.Index); x != nil && x.Keys.isMulti() {
+	if x := t.state.Load().record.indexNamed(stmt.Index); x != nil && x.Keys.IsMulti() {
 		return nil, multiKeyStatement()
 	}
 
 	whole := invalid("Select statements within %s must specify the primary key in the where clause.", operation)
 
 	// A further condition would be a filter, which these operations do not have.
-	if stmt.Index != "" || len(stmt.Where.Conjuncts()) != len(t.keys.attrs()) {
+	if stmt.Index != "" || len(stmt.Where.Conjuncts()) != len(t.Keys.Attrs()) {
 		return nil, whole
 	}
 
@@ -184,7 +184,7 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 		return nil, err
 	}
 
-	key, err := t.keyOf(item)
+	key, err := t.KeyOf(item)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func (s *Service) writeMembers(members []batchMember) error {
 	var hashes []uint64
 	for i := range members {
 		if m := &members[i]; m.err == nil && m.action != nil {
-			hashes = append(hashes, m.action.key.lock)
+			hashes = append(hashes, m.action.key.Lock)
 		}
 	}
 

@@ -75,14 +75,14 @@ func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, e
 	}
 
 	if stmt.Index == "" {
-		return &view{keyspace: t.space(), table: t}, nil
+		return &view{Space: t.Space, table: t}, nil
 	}
 
 	x := t.state.Load().record.indexNamed(stmt.Index)
 	switch {
 	case x == nil:
 		return nil, invalid("The table does not have the specified index")
-	case x.Keys.isMulti():
+	case x.Keys.IsMulti():
 		return nil, multiKeyStatement()
 	case !x.Local && consistent:
 		return nil, invalid("Strongly consistent read is not supported on Global Secondary Indexes")
@@ -122,7 +122,7 @@ func checkKeyPaths(t *table, stmt *partiql.Statement) error {
 	}
 
 	for _, p := range paths {
-		if len(p) > 1 && t.keys.has(p[0].Name) {
+		if len(p) > 1 && t.Keys.Has(p[0].Name) {
 			return invalid("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: %s", p[0].Name)
 		}
 	}
@@ -159,12 +159,12 @@ func (v *view) plan(stmt *partiql.Statement) (*plan, error) {
 	}
 
 	if hashes == nil {
-		p.ranges = []keyRange{{v.prefix, store.PrefixEnd(v.prefix)}}
+		p.ranges = []keyRange{{v.Prefix, store.PrefixEnd(v.Prefix)}}
 		return p, nil
 	}
 
 	for _, h := range hashes {
-		lo, hi, err := v.bounds(&expression.KeyCondition{Hash: h, Range: sort})
+		lo, hi, err := v.Bounds(&expression.KeyCondition{Hash: h, Range: sort})
 		if err != nil {
 			return nil, err
 		}
@@ -187,12 +187,12 @@ func (v *view) keyConditions(where *partiql.Expr) (hashes []attr.Value, sort exp
 		c, ok := e.Comparison()
 
 		// The first condition narrows the ranges. Further ones only filter.
-		if !ok || c.Name != v.keys.Hash.Name || hashes != nil || c.Operator != "=" && c.Operator != "IN" {
+		if !ok || c.Name != v.Keys.Hash.Name || hashes != nil || c.Operator != "=" && c.Operator != "IN" {
 			continue
 		}
 
-		if slices.ContainsFunc(c.Values, func(h attr.Value) bool { return h.Kind != v.keys.Hash.Kind }) {
-			return nil, sort, keyTypeMismatch(v.keys.Hash)
+		if slices.ContainsFunc(c.Values, func(h attr.Value) bool { return h.Kind != v.Keys.Hash.Kind }) {
+			return nil, sort, keyTypeMismatch(v.Keys.Hash)
 		}
 		hashes = sortedValues(c.Values)
 	}
@@ -201,12 +201,12 @@ func (v *view) keyConditions(where *partiql.Expr) (hashes []attr.Value, sort exp
 		c, ok := e.Comparison()
 
 		// The sort key narrows the ranges only within known partitions.
-		if !ok || hashes == nil || v.keys.Range.Name == "" || c.Name != v.keys.Range.Name || sort.Op != expression.RangeNone || rangeOps[c.Operator] == expression.RangeNone {
+		if !ok || hashes == nil || v.Keys.Range.Name == "" || c.Name != v.Keys.Range.Name || sort.Op != expression.RangeNone || rangeOps[c.Operator] == expression.RangeNone {
 			continue
 		}
 
-		if slices.ContainsFunc(c.Values, func(r attr.Value) bool { return r.Kind != v.keys.Range.Kind }) {
-			return nil, sort, keyTypeMismatch(v.keys.Range)
+		if slices.ContainsFunc(c.Values, func(r attr.Value) bool { return r.Kind != v.Keys.Range.Kind }) {
+			return nil, sort, keyTypeMismatch(v.Keys.Range)
 		}
 
 		sort = expression.Range{Op: rangeOps[c.Operator], Lo: c.Values[0]}
@@ -222,7 +222,7 @@ func (v *view) keyConditions(where *partiql.Expr) (hashes []attr.Value, sort exp
 // they stand.
 func (v *view) checkKeyKinds(where *partiql.Expr) error {
 	for _, c := range where.Comparisons() {
-		for _, k := range v.keys.attrs() {
+		for _, k := range v.Keys.Attrs() {
 			if c.Name == k.Name && c.Operator != "begins_with" && slices.ContainsFunc(c.Values, func(x attr.Value) bool { return x.Kind != k.Kind }) {
 				return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
 			}
@@ -256,11 +256,11 @@ func (v *view) order(p *plan, stmt *partiql.Statement, hashes []attr.Value) erro
 
 	for _, o := range stmt.Order {
 		switch {
-		case !v.keys.has(o.Name):
+		case !v.Keys.Has(o.Name):
 			return invalid("Variable reference %s in ORDER BY clause must be part of the primary key", o.Name)
 		case hashes == nil:
 			return invalid("Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.")
-		case o.Name == v.keys.Range.Name:
+		case o.Name == v.Keys.Range.Name:
 			p.reverse = o.Descending
 		// Only the partition key is left. Its values are read in the order of hashes.
 		case o.Descending:

@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/partiql"
 )
 
@@ -49,10 +50,10 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 // newInsert returns the action that puts an item where there is none.
 func newInsert(t *table, item attr.Item) (*action, error) {
 	// These errors are in the words of PartiQL. newPut has the words of PutItem.
-	for _, k := range t.keys.attrs() {
+	for _, k := range t.Keys.Attrs() {
 		v, ok := item[k.Name]
 		if !ok {
-			return nil, &schemaError{invalid("Key attribute should be present in the item: Key %s", k.Name)}
+			return nil, &keyspace.Mismatch{Err: invalid("Key attribute should be present in the item: Key %s", k.Name)}
 		}
 
 		if v.Kind != k.Kind {
@@ -69,18 +70,18 @@ func newInsert(t *table, item attr.Item) (*action, error) {
 	return a, nil
 }
 
-func keyTypeMismatch(k keyAttr) error {
-	return &schemaError{invalid("Key attribute's data type should match its data type in table's schema: Key %s", k.Name)}
+func keyTypeMismatch(k keyspace.Attr) error {
+	return &keyspace.Mismatch{Err: invalid("Key attribute's data type should match its data type in table's schema: Key %s", k.Name)}
 }
 
 // errNoKey is the error of a WHERE clause that names no key.
-var errNoKey = &schemaError{invalid("Where clause does not contain a mandatory equality on all key attributes")}
+var errNoKey = &keyspace.Mismatch{Err: invalid("Where clause does not contain a mandatory equality on all key attributes")}
 
 // statementKey returns the key that the WHERE clause names: every key attribute must be equal
 // to a value, or it fails with errNoKey.
 func (t *table) statementKey(where *partiql.Expr) (attr.Item, error) {
 	key := attr.Item{}
-	for _, k := range t.keys.attrs() {
+	for _, k := range t.Keys.Attrs() {
 		for _, e := range where.Conjuncts() {
 			c, ok := e.Comparison()
 			if !ok || c.Name != k.Name || c.Operator != "=" {
@@ -97,7 +98,7 @@ func (t *table) statementKey(where *partiql.Expr) (attr.Item, error) {
 		}
 	}
 
-	if len(key) < len(t.keys.attrs()) {
+	if len(key) < len(t.Keys.Attrs()) {
 		return nil, errNoKey
 	}
 

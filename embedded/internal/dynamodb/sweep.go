@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 )
 
@@ -23,7 +24,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 			continue
 		}
 
-		prefix := tablePrefix(kindExpiry, t.no)
+		prefix := keyspace.TablePrefix(keyspace.KindExpiry, t.no)
 		boundary := func(at time.Time) []byte {
 			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
 		}
@@ -79,7 +80,7 @@ func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now ti
 // expiries, nil if the item is gone.
 func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*action, error) {
 	// The rest of the entry is the rest of the item's key: see expiryKey.
-	raw, ok, err := s.db.Get(append(bytes.Clone(t.items), entry[18:]...))
+	raw, ok, err := s.db.Get(append(bytes.Clone(t.Prefix), entry[18:]...))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*acti
 		return nil, err
 	}
 
-	key, err := t.keyIn(item)
+	key, err := t.KeyIn(item)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*acti
 func (s *Service) removeExpired(actions []*action) error {
 	hashes := make([]uint64, len(actions))
 	for i, a := range actions {
-		hashes[i] = a.key.lock
+		hashes[i] = a.key.Lock
 	}
 	defer s.stripes.Lock(hashes)()
 

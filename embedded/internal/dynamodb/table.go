@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
@@ -18,11 +19,11 @@ import (
 
 // tableRecord is a table as the store holds it.
 type tableRecord struct {
-	Name    string    `json:"name"`
-	No      uint64    `json:"no"`
-	ID      string    `json:"id"`
-	Created time.Time `json:"created"`
-	Keys    keySchema `json:"keys"`
+	Name    string          `json:"name"`
+	No      uint64          `json:"no"`
+	ID      string          `json:"id"`
+	Created time.Time       `json:"created"`
+	Keys    keyspace.Schema `json:"keys"`
 	// Indexes are the secondary indexes.
 	Indexes []indexRecord `json:"indexes,omitempty"`
 
@@ -59,11 +60,10 @@ type tableState struct {
 
 // table is an open table.
 type table struct {
-	name  string
-	no    uint64
-	keys  keySchema
-	items []byte // the prefix of its items' store keys
-	state atomic.Pointer[tableState]
+	keyspace.Space // of its items
+	name           string
+	no             uint64
+	state          atomic.Pointer[tableState]
 
 	// count is the number of items, bytes the sum of their sizes.
 	count, bytes atomic.Int64
@@ -77,7 +77,7 @@ type counts struct{ Items, Bytes int64 }
 
 func newTable(state *tableState) *table {
 	r := &state.record
-	t := &table{name: r.Name, no: r.No, keys: r.Keys, items: tablePrefix(kindItem, r.No)}
+	t := &table{name: r.Name, no: r.No, Space: keyspace.Space{Keys: r.Keys, Prefix: keyspace.TablePrefix(keyspace.KindItem, r.No)}}
 	t.state.Store(state)
 	return t
 }
@@ -106,7 +106,7 @@ func (c *catalog) change(edit func(map[string]*table)) {
 
 func (s *Service) loadTables() error {
 	all := map[string]*table{}
-	prefix := storeKey(kindTable)
+	prefix := keyspace.StoreKey(keyspace.KindTable)
 
 	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
 		state := &tableState{}
@@ -143,7 +143,7 @@ func (s *Service) loadTables() error {
 
 // loadNumbers reads the highest table number so far.
 func (s *Service) loadNumbers() error {
-	raw, ok, err := s.db.Get(storeKey(kindCounts))
+	raw, ok, err := s.db.Get(keyspace.StoreKey(keyspace.KindCounts))
 	if err != nil || !ok {
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *Service) loadNumbers() error {
 // ddl.
 func (s *Service) nextNumber(b *store.Batch) uint64 {
 	s.tables.numbers++
-	b.Set(storeKey(kindCounts), fmt.Append(nil, s.tables.numbers))
+	b.Set(keyspace.StoreKey(keyspace.KindCounts), fmt.Append(nil, s.tables.numbers))
 
 	return s.tables.numbers
 }
@@ -166,7 +166,7 @@ func stageTable(b *store.Batch, r *tableRecord) error {
 	if err != nil {
 		return fmt.Errorf("encode table %s: %w", r.Name, err)
 	}
-	b.Set(storeKey(kindTable, []byte(r.Name)...), raw)
+	b.Set(keyspace.StoreKey(keyspace.KindTable, []byte(r.Name)...), raw)
 
 	return nil
 }

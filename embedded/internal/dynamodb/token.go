@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
 
@@ -51,10 +52,12 @@ func newToken(text *string, digest func() [sha256.Size]byte) *token {
 		return nil
 	}
 
-	return &token{text: *text, digest: digest(), lock: hashBytes([]byte(*text))}
+	return &token{text: *text, digest: digest(), lock: keyspace.Hash([]byte(*text))}
 }
 
-func spanPrefix(n uint64) []byte { return binary.BigEndian.AppendUint64(storeKey(kindToken), n) }
+func spanPrefix(n uint64) []byte {
+	return binary.BigEndian.AppendUint64(keyspace.StoreKey(keyspace.KindToken), n)
+}
 
 func (t *token) key(span uint64) []byte { return append(spanPrefix(span), t.text...) }
 
@@ -143,7 +146,7 @@ func (s *Service) deleteOldTokens(now time.Time) error {
 		return nil
 	}
 	b := s.db.NewBatch()
-	b.DeleteRange(storeKey(kindToken), spanPrefix(current-1))
+	b.DeleteRange(keyspace.StoreKey(keyspace.KindToken), spanPrefix(current-1))
 
 	if err := b.Commit(); err != nil {
 		return err

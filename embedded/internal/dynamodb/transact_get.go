@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
@@ -25,7 +26,7 @@ type transactGetIn struct {
 // itemRead is a checked request to read one item.
 type itemRead struct {
 	table *table
-	key   primary
+	key   keyspace.Primary
 	// shape makes the answer's item from the stored item, nil for the whole item.
 	shape func(attr.Item) attr.Item
 }
@@ -61,11 +62,11 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 	hashes := make([]uint64, len(gets))
 	seen := make(map[string]bool, len(gets))
 	for i := range gets {
-		if seen[string(gets[i].key.bytes)] {
+		if seen[string(gets[i].key.Bytes)] {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
 		}
-		seen[string(gets[i].key.bytes)] = true
-		hashes[i] = gets[i].key.lock
+		seen[string(gets[i].key.Bytes)] = true
+		hashes[i] = gets[i].key.Lock
 	}
 
 	raws, total, err := s.readAll(gets, hashes)
@@ -175,7 +176,7 @@ func (r *itemRead) bind(s *Service, get *transactGet) (err error) {
 		return err
 	}
 
-	r.key, err = r.table.keyOf(get.Key)
+	r.key, err = r.table.KeyOf(get.Key)
 
 	return err
 }
@@ -186,7 +187,7 @@ func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored.Item,
 	raws = make([]stored.Item, len(gets))
 	for i := range gets {
 		// Without a Barrier: a writer holds its stripes until its change is on disk.
-		raw, _, err := s.db.Get(gets[i].key.bytes)
+		raw, _, err := s.db.Get(gets[i].key.Bytes)
 		switch {
 		case err != nil:
 			return nil, 0, err

@@ -10,6 +10,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/streams"
@@ -163,10 +164,10 @@ func collectActions(n int, actionOf func(i int) (*action, error)) ([]*action, er
 		}
 
 		// The store key includes the table.
-		if seen[string(a.key.bytes)] {
+		if seen[string(a.key.Bytes)] {
 			return invalid("Transaction request cannot include multiple operations on one item")
 		}
-		seen[string(a.key.bytes)] = true
+		seen[string(a.key.Bytes)] = true
 		a.transacted = true
 		actions[i] = a
 
@@ -184,11 +185,11 @@ func cancelMismatches(n int, bind func(i int) error) error {
 	for i := range n {
 		err := bind(i)
 
-		var mismatch *schemaError
+		var mismatch *keyspace.Mismatch
 		switch {
 		// Only noted, because the answer lists the reasons of all items.
 		case errors.As(err, &mismatch):
-			failures[i], failed = mismatch.err, true
+			failures[i], failed = mismatch.Err, true
 		case err != nil:
 			return err
 		}
@@ -260,7 +261,7 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 		return nil, nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
 	}
 
-	a = &action{verb: kind, item: only.Item, key: primary{attrs: only.Key}, values: only.ExpressionAttributeValues.Size(), returnOld: only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
+	a = &action{verb: kind, item: only.Item, key: keyspace.Primary{Attrs: only.Key}, values: only.ExpressionAttributeValues.Size(), returnOld: only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
 
 	switch {
 	case kind == update:
@@ -284,7 +285,7 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 	// The capacity has room for the token's lock.
 	hashes := make([]uint64, len(actions), len(actions)+1)
 	for i, a := range actions {
-		hashes[i] = a.key.lock
+		hashes[i] = a.key.Lock
 	}
 
 	// The token has a stripe, too: of two requests with one token, the second waits and then
@@ -321,7 +322,7 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 func (s *Service) readCurrent(actions []*action) ([]*change, error) {
 	changes := make([]*change, len(actions))
 	for i, a := range actions {
-		raw, _, err := s.db.Get(a.key.bytes)
+		raw, _, err := s.db.Get(a.key.Bytes)
 		if err != nil {
 			return nil, err
 		}
@@ -378,7 +379,7 @@ func (a *action) payload() int {
 		return a.item.Size() + a.values
 	}
 
-	return a.key.attrs.Size() + a.values
+	return a.key.Attrs.Size() + a.values
 }
 
 // writeAll commits the changes that make a difference as one batch. hashes are the hashes of the items, whose

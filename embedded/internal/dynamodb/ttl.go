@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
@@ -171,12 +172,12 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 // item's stripe, so that no writer changes the item meanwhile. Items that are written during
 // the walk may be left out.
 func (s *Service) eachItem(ctx context.Context, t *table, fn func(key []byte, item attr.Item) error) error {
-	for lo := t.items; lo != nil; {
+	for lo := t.Prefix; lo != nil; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 
-		keys, next, err := s.keysFrom(lo, store.PrefixEnd(t.items))
+		keys, next, err := s.keysFrom(lo, store.PrefixEnd(t.Prefix))
 		if err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (s *Service) eachItem(ctx context.Context, t *table, fn func(key []byte, it
 
 // withItem calls fn with an item under its stripe, unless the item is gone.
 func (s *Service) withItem(key []byte, fn func(key []byte, item attr.Item) error) error {
-	st := s.stripes.Of(hashBytes(key))
+	st := s.stripes.Of(keyspace.Hash(key))
 	st.Lock()
 	defer st.Unlock()
 
@@ -229,7 +230,7 @@ func (s *Service) keysFrom(lo, hi []byte) (keys [][]byte, next []byte, err error
 
 func (s *Service) deleteExpiries(t *table) error {
 	b := s.db.NewBatch()
-	prefix := tablePrefix(kindExpiry, t.no)
+	prefix := keyspace.TablePrefix(keyspace.KindExpiry, t.no)
 	b.DeleteRange(prefix, store.PrefixEnd(prefix))
 	return b.Commit()
 }

@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
@@ -90,10 +91,10 @@ func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 
 // keepsKey refuses an update of a key attribute.
 func (a *action) keepsKey() error {
-	hash, sort := a.table.keys.Hash.Name, a.table.keys.Range.Name
+	hash, sort := a.table.Keys.Hash.Name, a.table.Keys.Range.Name
 	for _, name := range [...]string{min(hash, sort), max(hash, sort)} { // sort may be ""
 		if name != "" && a.update.WritesTo(name) {
-			return &schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
+			return &keyspace.Mismatch{Err: invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
 		}
 	}
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/store"
@@ -26,7 +27,7 @@ const (
 type action struct {
 	verb   verb
 	table  *table
-	key    primary
+	key    keyspace.Primary
 	item   attr.Item          // put: the new item
 	update *expression.Update // update: nil changes nothing but creates the item
 	cond   *expression.Condition
@@ -69,7 +70,7 @@ func (c *change) differs() bool {
 // perform reads the item, evaluates the action and writes the item. It holds the item's
 // stripe until the change is on disk.
 func (s *Service) perform(a *action) (*change, error) {
-	st := s.stripes.Of(a.key.lock)
+	st := s.stripes.Of(a.key.Lock)
 	st.Lock()
 	defer st.Unlock()
 
@@ -120,7 +121,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		get = s.db.GetRare // most items that are put are new
 	}
 
-	raw, ok, err := get(a.key.bytes)
+	raw, ok, err := get(a.key.Bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,7 @@ func (c *change) compute() error {
 
 		// A missing item is created with its key.
 		if base == nil {
-			base = c.key.attrs
+			base = c.key.Attrs
 		}
 
 		c.new = base
@@ -229,9 +230,9 @@ func (c *change) compute() error {
 // stream.
 func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	if c.newRaw == nil {
-		b.Delete(c.key.bytes)
+		b.Delete(c.key.Bytes)
 	} else {
-		b.Set(c.key.bytes, c.newRaw)
+		b.Set(c.key.Bytes, c.newRaw)
 	}
 	c.stageExpiry(b)
 
@@ -243,13 +244,13 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 		return record, false
 	}
 
-	keySize := c.key.attrs.Size()
+	keySize := c.key.Attrs.Size()
 	record = streams.Change{
 		Stream:  c.state.stream,
-		Hash:    c.key.partition,
+		Hash:    c.key.Partition,
 		Event:   streams.Modify,
 		Expired: c.expireAt != 0,
-		Keys:    attr.AppendBinary(make([]byte, 0, keySize+len(c.key.attrs)*4+16), c.key.attrs),
+		Keys:    attr.AppendBinary(make([]byte, 0, keySize+len(c.key.Attrs)*4+16), c.key.Attrs),
 		New:     c.newRaw.Encoding(),
 		Old:     c.oldRaw.Encoding(),
 		Size:    keySize,

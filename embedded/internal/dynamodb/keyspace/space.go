@@ -1,4 +1,4 @@
-package dynamodb
+package keyspace
 
 import (
 	"bytes"
@@ -8,20 +8,21 @@ import (
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
 )
 
-// keyspace is a range of store keys in the order of a key schema: the items of a table, or
+// Space is a range of store keys in the order of a key schema: the items of a table, or
 // the entries of an index.
-type keyspace struct {
-	keys   keySchema
-	prefix []byte
+type Space struct {
+	Keys   Schema
+	Prefix []byte
 }
 
-// partitionKey returns the prefix of the store keys of one partition, and the partition's
+// PartitionKey returns the prefix of the store keys of one partition, and the partition's
 // hash. more are the values of the further attributes of the partition key.
-func (k keyspace) partitionKey(hash attr.Value, more ...attr.Value) (prefix []byte, partition uint64) {
-	prefix = make([]byte, 0, len(k.prefix)+4+len(hash.Str)+32)
-	prefix = append(prefix, k.prefix...)
+func (k *Space) PartitionKey(hash attr.Value, more ...attr.Value) (prefix []byte, partition uint64) {
+	prefix = make([]byte, 0, len(k.Prefix)+4+len(hash.Str)+32)
+	prefix = append(prefix, k.Prefix...)
 	prefix = append(prefix, 0, 0, 0, 0) // the upper half of the hash, set below
 	at := len(prefix)
 
@@ -29,15 +30,15 @@ func (k keyspace) partitionKey(hash attr.Value, more ...attr.Value) (prefix []by
 	for _, v := range more {
 		prefix = attr.AppendKey(prefix, v)
 	}
-	partition = hashBytes(prefix[at:])
+	partition = Hash(prefix[at:])
 	binary.BigEndian.PutUint32(prefix[at-4:], uint32(partition>>32))
 
 	return prefix, partition
 }
 
-// bounds returns the range of store keys that a key condition covers. A store key that begins with
+// Bounds returns the range of store keys that a key condition covers. A store key that begins with
 // a sort key's encoding has that sort key, because no encoding is a prefix of another.
-func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
+func (k *Space) Bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 	prefix, err := k.equalPart(c)
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +51,7 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 	}
 
 	// The first attribute of the sort key that has no equality.
-	key := k.keys.at(k.keys.hashes() + len(c.Equal))
+	key := k.Keys.At(k.Keys.Hashes() + len(c.Equal))
 	if err := checkCondition(key, r.Lo); err != nil {
 		return nil, nil, err
 	}
@@ -58,7 +59,7 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 	if r.Op == expression.RangeBeginsWith {
 		// A part of a number's encoding means nothing.
 		if r.Lo.Kind == attr.N {
-			return nil, nil, invalid("Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: begins_with, operand type: N")
+			return nil, nil, wire.Invalid("Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: begins_with, operand type: N")
 		}
 		lo = attr.AppendKeyPrefix(bytes.Clone(prefix), r.Lo)
 
@@ -90,20 +91,20 @@ func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) 
 }
 
 // equalPart returns the beginning of all store keys that satisfy the equalities of a condition.
-func (k keyspace) equalPart(c *expression.KeyCondition) ([]byte, error) {
-	if err := checkCondition(k.keys.Hash, c.Hash); err != nil {
+func (k *Space) equalPart(c *expression.KeyCondition) ([]byte, error) {
+	if err := checkCondition(k.Keys.Hash, c.Hash); err != nil {
 		return nil, err
 	}
 
 	for i, v := range c.MoreHash {
-		if err := checkCondition(k.keys.MoreHash[i], v); err != nil {
+		if err := checkCondition(k.Keys.MoreHash[i], v); err != nil {
 			return nil, err
 		}
 	}
 
-	prefix, _ := k.partitionKey(c.Hash, c.MoreHash...)
+	prefix, _ := k.PartitionKey(c.Hash, c.MoreHash...)
 	for i, v := range c.Equal {
-		if err := checkCondition(k.keys.at(k.keys.hashes()+i), v); err != nil {
+		if err := checkCondition(k.Keys.At(k.Keys.Hashes()+i), v); err != nil {
 			return nil, err
 		}
 		prefix = attr.AppendKey(prefix, v)
@@ -113,35 +114,35 @@ func (k keyspace) equalPart(c *expression.KeyCondition) ([]byte, error) {
 }
 
 // checkCondition refuses a value that the key attribute cannot have.
-func checkCondition(k keyAttr, v attr.Value) error {
+func checkCondition(k Attr, v attr.Value) error {
 	if v.Kind != k.Kind {
-		return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
+		return wire.Invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
 	}
 
 	return checkKeyValue(k.Name, v)
 }
 
-// segment returns the range of store keys of a segment, or of the whole keyspace if segment is nil.
-func (k keyspace) segment(segment, total *int64) (lo, hi []byte) {
+// Segment returns the range of store keys of a segment, or of the whole keyspace if segment is nil.
+func (k *Space) Segment(segment, total *int64) (lo, hi []byte) {
 	if segment == nil {
-		return k.prefix, store.PrefixEnd(k.prefix)
+		return k.Prefix, store.PrefixEnd(k.Prefix)
 	}
 
 	boundary := func(n int64) []byte {
-		return binary.BigEndian.AppendUint32(bytes.Clone(k.prefix), uint32((n<<32)/(*total)))
+		return binary.BigEndian.AppendUint32(bytes.Clone(k.Prefix), uint32((n<<32)/(*total)))
 	}
 
 	// The end of the last segment, 2^32, does not fit into the four bytes of a hash.
 	if *segment+1 == *total {
-		return boundary(*segment), store.PrefixEnd(k.prefix)
+		return boundary(*segment), store.PrefixEnd(k.Prefix)
 	}
 
 	return boundary(*segment), boundary(*segment + 1)
 }
 
-// checkFilter refuses a filter of a Query that reads key attributes. legacy says that the
+// CheckFilter refuses a filter of a Query that reads key attributes. legacy says that the
 // filter is a QueryFilter.
-func (k keyspace) checkFilter(filter *expression.Condition, legacy bool) error {
+func (k *Space) CheckFilter(filter *expression.Condition, legacy bool) error {
 	if filter == nil {
 		return nil
 	}
@@ -152,9 +153,9 @@ func (k keyspace) checkFilter(filter *expression.Condition, legacy bool) error {
 	}
 
 	read := filter.TopLevel()
-	for _, key := range k.keys.attrs() {
+	for _, key := range k.Keys.Attrs() {
 		if slices.Contains(read, key.Name) {
-			return invalid("%s can only contain non-primary key attributes: Primary key attribute: %s", parameter, key.Name)
+			return wire.Invalid("%s can only contain non-primary key attributes: Primary key attribute: %s", parameter, key.Name)
 		}
 	}
 
