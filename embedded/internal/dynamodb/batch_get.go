@@ -8,6 +8,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
@@ -57,7 +58,7 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 		}
 	}
 
-	b := &batchAnswer{sum: spendings{}}
+	b := &batchAnswer{sum: capacity.Sum{}}
 	for i, name := range names {
 		if err := s.readBatch(b, name, in.RequestItems[name], drafts[i]); err != nil {
 			return nil, err
@@ -66,7 +67,7 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 	out := answer.New(len(b.responses) + len(b.unprocessed) + 64)
 	out.Raw("Responses", append(append([]byte{'{'}, b.responses...), '}'))
 	out.Raw("UnprocessedKeys", append(append([]byte{'{'}, b.unprocessed...), '}'))
-	addConsumedBy(out, in.ReturnConsumedCapacity, b.sum, "")
+	capacity.AddSum(out, in.ReturnConsumedCapacity, b.sum, "")
 
 	return out.Done(), nil
 }
@@ -147,7 +148,7 @@ func (in *batchGetIn) itemsText(names []string) string {
 type batchAnswer struct {
 	responses, unprocessed []byte
 	bytes                  int
-	sum                    spendings
+	sum                    capacity.Sum
 }
 
 // draft checks the part of the request for one table, as far as it does not depend on the table, and
@@ -223,9 +224,9 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 			b.addUnprocessed(name, r, r.Keys[i:])
 			break
 		}
-		units := readUnits(raw.Size(), r.ConsistentRead)
+		units := capacity.Read(raw.Size(), r.ConsistentRead)
 		s.charge(t.name, units, 0)
-		b.sum.add(t.name, onTable(units))
+		b.sum.Add(t.name, capacity.OnTable(units))
 
 		if raw == nil {
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 )
@@ -43,12 +44,12 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	defer s.stripes.Lock(hashes)()
 
 	changes := make([]*change, len(actions))
-	sum := spendings{}
+	sum := capacity.Sum{}
 	for i, a := range actions {
 		if changes[i], err = s.evaluate(a); err != nil {
 			return nil, err
 		}
-		sum.add(a.table.name, changes[i].spent())
+		sum.Add(a.table.name, changes[i].spent())
 	}
 
 	if err := s.writeAll(changes, hashes, s.cfg.Clock.Now(), nil); err != nil {
@@ -56,12 +57,12 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	}
 
 	for table, units := range sum {
-		s.charge(table, 0, units.total())
+		s.charge(table, 0, units.Total())
 	}
 	out := answer.New(0)
 	out.Raw("UnprocessedItems", []byte("{}"))
 	addCollections(out, in.ReturnItemCollectionMetrics, changes)
-	addConsumedBy(out, in.ReturnConsumedCapacity, sum, "")
+	capacity.AddSum(out, in.ReturnConsumedCapacity, sum, "")
 
 	return out.Done(), nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
@@ -154,7 +155,7 @@ func (s *Service) answerWrite(a *action, in *returnsIn) (json.RawMessage, error)
 		out.Item("Attributes", c.old)
 	}
 	addCollection(out, in.ReturnItemCollectionMetrics, c)
-	addConsumed(out, in.ReturnConsumedCapacity, a.table.name, c.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, a.table.name, c.spent())
 
 	return out.Done(), nil
 }

@@ -60,18 +60,6 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-func TestUnits(t *testing.T) {
-	for bytes, want := range map[int]halfUnits{0: 2, 1: 2, 4096: 2, 4097: 4, 8192: 4, 400 << 10: 200} {
-		if got := readUnits(bytes, true); got != want {
-			t.Errorf("consistent read of %d bytes: %d halves, want %d", bytes, got, want)
-		}
-
-		if got := readUnits(bytes, false); got != want/2 {
-			t.Errorf("eventually consistent read of %d bytes: %d halves, want %d", bytes, got, want/2)
-		}
-	}
-}
-
 func TestASpanIsAsLongAsATokenLives(t *testing.T) {
 	for ms := range int64(3) {
 		at := time.UnixMilli(1_800_000_000_000 - 1 + ms)

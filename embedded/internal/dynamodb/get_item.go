@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/stored"
@@ -57,9 +58,9 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	if err := out.Stored("Item", raw, project); err != nil {
 		return nil, err
 	}
-	units := readUnits(raw.Size(), in.ConsistentRead)
+	units := capacity.Read(raw.Size(), in.ConsistentRead)
 	s.charge(t.name, units, 0)
-	addConsumed(out, in.ReturnConsumedCapacity, t.name, onTable(units))
+	capacity.Add(out, in.ReturnConsumedCapacity, t.name, capacity.OnTable(units))
 
 	return out.Done(), nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/store"
@@ -180,21 +181,19 @@ type indexChange struct {
 // units returns the write units of the change: the units of the larger entry, or of both entries if
 // the entry moves to another key.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
-func (x *indexChange) units() halfUnits {
-	kb := func(size int) halfUnits { return halfUnits(2 * max(1, (size+1023)/1024)) }
-
+func (x *indexChange) units() capacity.Units {
 	switch {
 	case x.old.key == nil && x.new.key == nil, bytes.Equal(x.old.key, x.new.key) && bytes.Equal(x.old.value, x.new.value):
 		return 0
 	case x.old.key == nil:
-		return kb(x.new.value.Size())
+		return capacity.Write(x.new.value.Size())
 	case x.new.key == nil:
-		return kb(x.old.value.Size())
+		return capacity.Write(x.old.value.Size())
 	case bytes.Equal(x.old.key, x.new.key):
-		return kb(max(x.old.value.Size(), x.new.value.Size()))
+		return capacity.Write(max(x.old.value.Size(), x.new.value.Size()))
 	}
 
-	return kb(x.old.value.Size()) + kb(x.new.value.Size())
+	return capacity.Write(x.old.value.Size()) + capacity.Write(x.new.value.Size())
 }
 
 // stage adds the change to the batch.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
@@ -287,13 +288,13 @@ func (v *view) inRange(c *expression.KeyCondition, start attr.Item) bool {
 
 // spent returns the capacity that a page consumed: for all bytes that were read from the table or index
 // together, and for each item that was fetched from the table for an index.
-func (pg *page) spent() spent {
-	units := readUnits(pg.bytes, pg.in.ConsistentRead)
+func (pg *page) spent() capacity.Spent {
+	units := capacity.Read(pg.bytes, pg.in.ConsistentRead)
 	if pg.view.index == nil {
-		return onTable(units)
+		return capacity.OnTable(units)
 	}
 
-	return spent{table: pg.fetched, indexes: []indexSpent{{pg.view.index, units}}}
+	return capacity.Spent{Table: pg.fetched, Indexes: []capacity.Index{{Name: pg.view.index.Name, Local: pg.view.index.Local, Units: units}}}
 }
 
 // itemOf returns the item of a stored value: an entry of the index, or the table's item where
@@ -315,7 +316,7 @@ func (s *Service) itemOf(pg *page, raw stored.Item) (item attr.Item, err error) 
 	}
 
 	// AWS charges each fetched item as a read of its own.
-	pg.fetched += readUnits(stored.Item(whole).Size(), pg.in.ConsistentRead)
+	pg.fetched += capacity.Read(stored.Item(whole).Size(), pg.in.ConsistentRead)
 
 	return stored.Item(whole).Decode()
 }

@@ -318,7 +318,7 @@ func (m *indexModel) write(name string, item attr.Item, operation string, member
 	}
 }
 
-// writeUnits returns the cost of a write in the index, whose entries are all smaller than 1 KiB.
+// capacity.Write returns the cost of a write in the index, whose entries are all smaller than 1 KiB.
 func (m *indexModel) writeUnits(before, after attr.Item) float64 {
 	if !m.indexed {
 		return 0

@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
@@ -100,9 +101,9 @@ type page struct {
 	// them. It is nil before the first one.
 	items          []byte
 	count, scanned int
-	bytes          int       // read from the table or the index
-	fetched        halfUnits // for items fetched from the table for an index
-	last           attr.Item // the LastEvaluatedKey, nil at the end
+	bytes          int            // read from the table or the index
+	fetched        capacity.Units // for items fetched from the table for an index
+	last           attr.Item      // the LastEvaluatedKey, nil at the end
 	// full is the key of the item that filled the page.
 	full attr.Item
 }
@@ -225,7 +226,7 @@ func (pg *page) lastKey(value []byte) (attr.Item, error) {
 // charge reports the capacity that the page consumed.
 func (pg *page) charge(s *Service) {
 	spent := pg.spent()
-	s.charge(pg.view.table.name, spent.total(), 0)
+	s.charge(pg.view.table.name, spent.Total(), 0)
 }
 
 // take counts one item and adds it to the page if the filter matches.
@@ -311,7 +312,7 @@ func (pg *page) answer() json.RawMessage {
 	if pg.last != nil {
 		out.Item("LastEvaluatedKey", pg.last)
 	}
-	addConsumed(out, pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.spent())
+	capacity.Add(out, pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.spent())
 
 	return out.Done()
 }

@@ -66,3 +66,8 @@ func (c *constraints) returnsOnFailure(value string) {
 func checkReturnsOnFailure(value string) error {
 	return wire.OneOf(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
+
+// checkCapacity validates ReturnConsumedCapacity.
+func checkCapacity(value string) error {
+	return wire.OneOf(value, "returnConsumedCapacity", "INDEXES", "TOTAL", "NONE")
+}

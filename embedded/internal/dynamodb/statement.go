@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
@@ -96,7 +97,7 @@ func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (a
 		out.Buf = attrs.AppendJSON(out.Buf)
 	}
 	out.Buf = append(out.Buf, ']')
-	addConsumed(out, in.ReturnConsumedCapacity, a.table.name, c.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, a.table.name, c.spent())
 
 	return out.Done(), nil
 }

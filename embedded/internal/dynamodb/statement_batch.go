@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
@@ -56,7 +57,7 @@ func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, erro
 		return nil, err
 	}
 
-	sum := spendings{}
+	sum := capacity.Sum{}
 	out := answer.New(256 * len(members))
 	out.Name("Responses").Buf = append(out.Buf, '[')
 	for i := range members {
@@ -69,7 +70,7 @@ func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, erro
 		}
 	}
 	out.Buf = append(out.Buf, ']')
-	addConsumedBy(out, in.ReturnConsumedCapacity, sum, "")
+	capacity.AddSum(out, in.ReturnConsumedCapacity, sum, "")
 
 	return out.Done(), nil
 }
@@ -193,7 +194,7 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 }
 
 // runMember runs one statement and appends its response.
-func (s *Service) runMember(out *answer.Object, m *batchMember, consistent bool, sum spendings) error {
+func (s *Service) runMember(out *answer.Object, m *batchMember, consistent bool, sum capacity.Sum) error {
 	response := answer.New(64)
 
 	err := m.err
@@ -221,15 +222,15 @@ func (s *Service) runMember(out *answer.Object, m *batchMember, consistent bool,
 	return nil
 }
 
-func (s *Service) answerMemberRead(out *answer.Object, r *itemRead, consistent bool, sum spendings) error {
+func (s *Service) answerMemberRead(out *answer.Object, r *itemRead, consistent bool, sum capacity.Sum) error {
 	raw, err := s.read(r.table, r.key)
 	if err != nil {
 		return err
 	}
 
-	units := readUnits(raw.Size(), consistent)
+	units := capacity.Read(raw.Size(), consistent)
 	s.charge(r.table.name, units, 0)
-	sum.add(r.table.name, onTable(units))
+	sum.Add(r.table.name, capacity.OnTable(units))
 
 	if raw == nil {
 		return nil
@@ -286,8 +287,8 @@ func (s *Service) writeMembers(members []batchMember) error {
 	return nil
 }
 
-func answerMemberWrite(out *answer.Object, m *batchMember, sum spendings) {
-	sum.add(m.action.table.name, m.change.spent())
+func answerMemberWrite(out *answer.Object, m *batchMember, sum capacity.Sum) {
+	sum.Add(m.action.table.name, m.change.spent())
 
 	if attrs := m.change.returnedAttributes(m.stmt.Returning); len(attrs) > 0 {
 		out.Item("Item", attrs)

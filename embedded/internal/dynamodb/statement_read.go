@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/store"
@@ -63,7 +64,7 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 	if pg.last != nil {
 		out.Text("NextToken", in.nextToken(pg.last))
 	}
-	addConsumed(out, in.ReturnConsumedCapacity, t.name, pg.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, t.name, pg.spent())
 
 	return out.Done(), nil
 }

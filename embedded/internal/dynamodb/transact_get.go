@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/stored"
@@ -79,7 +80,7 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 	}
 
 	// The stripes are free again: raws are copies.
-	sum := spendings{}
+	sum := capacity.Sum{}
 	out := answer.New(2 * total)
 	out.Name("Responses")
 
@@ -90,10 +91,10 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 		}
 
 		// AWS doubles the units of a transaction, and its reads are consistent.
-		units := 2 * readUnits(raw.Size(), true)
+		units := 2 * capacity.Read(raw.Size(), true)
 		s.charge(gets[i].table.name, units, 0)
 
-		sum.add(gets[i].table.name, onTable(units))
+		sum.Add(gets[i].table.name, capacity.OnTable(units))
 
 		out.Buf = append(out.Buf, '{')
 		if raw != nil {
@@ -104,7 +105,7 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 		out.Buf = append(out.Buf, '}')
 	}
 	out.Buf = append(out.Buf, ']')
-	addConsumedBy(out, want, sum, "ReadCapacityUnits")
+	capacity.AddSum(out, want, sum, "ReadCapacityUnits")
 
 	return out.Done(), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/stored"
@@ -462,19 +463,19 @@ func transactionCanceled(failures []*wire.Error) *wire.Error {
 // transactAnswer charges a transaction and returns its answer. A transaction costs double the
 // units of its parts; a replay costs reads.
 func (s *Service) transactAnswer(out *answer.Object, want string, changes []*change, replayed bool) json.RawMessage {
-	kind, sum := "WriteCapacityUnits", spendings{}
+	kind, sum := "WriteCapacityUnits", capacity.Sum{}
 	for _, c := range changes {
 		if replayed {
-			units := 2 * readUnits(c.oldSize, true)
+			units := 2 * capacity.Read(c.oldSize, true)
 			s.charge(c.table.name, units, 0)
 			kind = "ReadCapacityUnits"
-			sum.add(c.table.name, onTable(units))
+			sum.Add(c.table.name, capacity.OnTable(units))
 			continue
 		}
 		s.charge(c.table.name, 0, c.writeUnits())
-		sum.add(c.table.name, c.spent())
+		sum.Add(c.table.name, c.spent())
 	}
-	addConsumedBy(out, want, sum, kind)
+	capacity.AddSum(out, want, sum, kind)
 
 	return out.Done()
 }

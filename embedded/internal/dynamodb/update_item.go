@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/stored"
@@ -56,7 +57,7 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 		return nil, err
 	}
 	addCollection(out, in.ReturnItemCollectionMetrics, c)
-	addConsumed(out, in.ReturnConsumedCapacity, t.name, c.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, t.name, c.spent())
 
 	return out.Done(), nil
 }
