@@ -51,9 +51,9 @@ func (a *action) bind(t *table) (err error) {
 	}
 
 	// An update is checked later, when its new item is known.
-	indexes := t.state.Load().record.Indexes
-	for i := range indexes {
-		if err := indexes[i].checkItem(a.item, false); err != nil {
+	all := t.state.Load().record.Indexes
+	for i := range all {
+		if err := all[i].CheckItem(a.item, false); err != nil {
 			return err
 		}
 	}

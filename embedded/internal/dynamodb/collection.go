@@ -6,12 +6,13 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/indexes"
 )
 
 // hasCollection reports whether the item of the change is in an item collection: whether its
 // table has a local index.
 func (c *change) hasCollection() bool {
-	return slices.ContainsFunc(c.state.record.Indexes, func(x indexRecord) bool { return x.Local })
+	return slices.ContainsFunc(c.state.record.Indexes, func(x indexes.Index) bool { return x.Local })
 }
 
 // appendCollection appends the metrics of the item's collection. The estimate is always 0 to 1 GB.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/settings"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -23,11 +24,6 @@ type attributeDefinition struct{ AttributeName, AttributeType string }
 
 // attributeDefinitionIn is attributeDefinition in a request, where members may be missing.
 type attributeDefinitionIn struct{ AttributeName, AttributeType *string }
-
-type throughput struct {
-	ReadCapacityUnits  *int64
-	WriteCapacityUnits *int64
-}
 
 type streamSpecification struct {
 	StreamEnabled  *bool
@@ -44,7 +40,7 @@ type createTableIn struct {
 	KeySchema                 []keyElementIn
 	AttributeDefinitions      []attributeDefinitionIn
 	BillingMode               string
-	ProvisionedThroughput     *throughput
+	ProvisionedThroughput     *settings.Provisioned
 	StreamSpecification       *streamSpecification
 	DeletionProtectionEnabled bool
 	TableClass                string
@@ -54,8 +50,8 @@ type createTableIn struct {
 	VectorIndexes             []jsontext.Value
 	GlobalTableSourceArn      *string
 	ResourcePolicy            *string
-	SSESpecification          *sseSpecification
-	keptThroughput
+	SSESpecification          *settings.Encryption
+	settings.Throughput
 
 	GlobalTableSettingsReplicationMode *string
 }
@@ -72,7 +68,7 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	}
 
 	if in.SSESpecification != nil {
-		if record.KeyARN, err = s.keyARN(in.SSESpecification, ""); err != nil {
+		if record.KeyARN, err = in.SSESpecification.KeyARN("", s.keyPrefix()); err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +169,7 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 	}
 	r.setClass(in.TableClass)
 
-	if err := r.set(&in.keptThroughput, r.owner(), true); err != nil {
+	if err := r.Set(&in.Throughput, r.owner(), true); err != nil {
 		return nil, err
 	}
 
@@ -196,12 +192,12 @@ func (in *createTableIn) constrain(s *Service) (name string, err error) {
 	c.definitions(in.AttributeDefinitions)
 	name = s.constrainTable(&c, in.TableName, "tableName")
 	c.billingMode(in.BillingMode)
-	c.throughput(in.ProvisionedThroughput, "provisionedThroughput")
+	in.ProvisionedThroughput.Constrain(&c.Constraints, "provisionedThroughput")
 	c.keySchema(in.KeySchema, "keySchema", mostKeys)
 	c.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes", mostGlobalKeys)
 	c.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes", mostKeys)
 	c.streamView(in.StreamSpecification)
-	in.SSESpecification.constrain(&c)
+	in.SSESpecification.Constrain(&c.Constraints)
 	c.tableClass(in.TableClass)
 
 	return name, c.Err()
@@ -312,7 +308,7 @@ func (r *tableRecord) setClass(class string) {
 
 // setBilling sets the billing mode and the provisioned throughput. The engine throttles in
 // neither mode.
-func (r *tableRecord) setBilling(mode string, t *throughput) error {
+func (r *tableRecord) setBilling(mode string, t *settings.Provisioned) error {
 	if mode == "PAY_PER_REQUEST" {
 		if t != nil {
 			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
@@ -333,27 +329,11 @@ func (r *tableRecord) setBilling(mode string, t *throughput) error {
 		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 	}
 
-	if err := t.checkBounds(); err != nil {
+	if err := t.CheckBounds(); err != nil {
 		return err
 	}
 
 	r.Billing, r.ReadUnits, r.WriteUnits = "PROVISIONED", *t.ReadCapacityUnits, *t.WriteCapacityUnits
-
-	return nil
-}
-
-// maxUnits is how many capacity units a request can ask for.
-// Source: https://github.com/architect/dynalite test/createTable.js, recorded on the service
-const maxUnits = 1_000_000_000_000
-
-// checkBounds checks the largest values of units that are both given.
-func (t *throughput) checkBounds() error {
-	switch {
-	case *t.ReadCapacityUnits > maxUnits:
-		return invalid("Given value %d for ReadCapacityUnits is out of bounds", *t.ReadCapacityUnits)
-	case *t.WriteCapacityUnits > maxUnits:
-		return invalid("Given value %d for WriteCapacityUnits is out of bounds", *t.WriteCapacityUnits)
-	}
 
 	return nil
 }

@@ -3,6 +3,7 @@ package dynamodb
 import (
 	"slices"
 
+	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 )
 
@@ -112,7 +113,7 @@ func (d definitions) checkUsed(r *tableRecord) error {
 
 // usesKey reports whether the attribute is part of a key of the table or of an index.
 func (r *tableRecord) usesKey(name string) bool {
-	return r.Keys.Has(name) || slices.ContainsFunc(r.Indexes, func(x indexRecord) bool { return x.Keys.Has(name) })
+	return r.Keys.Has(name) || slices.ContainsFunc(r.Indexes, func(x indexes.Index) bool { return x.Keys.Has(name) })
 }
 
 // definitions returns the attributes of all keys, the table's keys first.

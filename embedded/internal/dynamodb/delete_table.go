@@ -94,7 +94,7 @@ func (s *Service) deleteData(r *tableRecord) error {
 	}
 
 	for i := range r.Indexes {
-		r.Indexes[i].stageDeletion(b)
+		r.Indexes[i].StageDeletion(b)
 	}
 
 	// Disable commits the batch, together with the end of the stream.

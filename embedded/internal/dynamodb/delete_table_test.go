@@ -136,7 +136,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 func storedKeys(t *testing.T, db *store.DB, r *tableRecord) (n int) {
 	t.Helper()
 
-	prefixes := [][]byte{keyspace.TablePrefix(keyspace.KindItem, r.No), keyspace.TablePrefix(keyspace.KindCounts, r.No), keyspace.TablePrefix(keyspace.KindDeleted, r.No), r.Indexes[0].space().Prefix}
+	prefixes := [][]byte{keyspace.TablePrefix(keyspace.KindItem, r.No), keyspace.TablePrefix(keyspace.KindCounts, r.No), keyspace.TablePrefix(keyspace.KindDeleted, r.No), r.Indexes[0].Space().Prefix}
 	for _, prefix := range prefixes {
 		if err := db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, _ []byte) (bool, error) {
 			n++

@@ -84,7 +84,7 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 	if r.KeyARN != "" {
 		d["SSEDescription"] = map[string]any{"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": r.KeyARN}
 	}
-	r.describe(d, r.owner())
+	r.Describe(d, r.owner())
 
 	// A disabled stream keeps its ARN here, but has no specification.
 	if r.StreamARN != "" {

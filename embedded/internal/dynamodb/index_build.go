@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
-	"ratchet/embedded/internal/dynamodb/keyspace"
-	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/dynamodb/indexes"
+	"ratchet/embedded/internal/dynamodb/settings"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -16,8 +16,8 @@ type indexUpdate struct {
 	Create *indexDefinition
 	Update *struct {
 		IndexName             *string
-		ProvisionedThroughput *throughput
-		keptThroughput
+		ProvisionedThroughput *settings.Provisioned
+		settings.Throughput
 	}
 	Delete *struct{ IndexName *string }
 }
@@ -27,10 +27,10 @@ func (u *indexUpdate) constrain(c *constraints, at string) {
 	if u.Update != nil {
 		c.RequiredName(u.Update.IndexName, at+".update.indexName")
 
-		if u.Update.ProvisionedThroughput == nil && !u.Update.given() {
+		if u.Update.ProvisionedThroughput == nil && !u.Update.Given() {
 			c.Missing(at + ".update.provisionedThroughput")
 		}
-		c.throughput(u.Update.ProvisionedThroughput, at+".update.provisionedThroughput")
+		u.Update.ProvisionedThroughput.Constrain(&c.Constraints, at+".update.provisionedThroughput")
 	}
 
 	if u.Create != nil {
@@ -69,7 +69,7 @@ func (u *indexUpdate) actions() (n int) {
 
 // isEmptyWarm reports whether the update sets a warm throughput without units.
 func (u *indexUpdate) isEmptyWarm() bool {
-	return u.Update != nil && u.Update.WarmThroughput != nil && *u.Update.WarmThroughput == warmThroughput{}
+	return u.Update != nil && u.Update.WarmThroughput != nil && *u.Update.WarmThroughput == settings.Warm{}
 }
 
 // checkIndexUpdates refuses an empty list, an update without an action or with several actions, and
@@ -115,7 +115,7 @@ func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 		}
 
 		gone := x.Name
-		r.Indexes = slices.DeleteFunc(slices.Clone(r.Indexes), func(x indexRecord) bool { return x.Name == gone })
+		r.Indexes = slices.DeleteFunc(slices.Clone(r.Indexes), func(x indexes.Index) bool { return x.Name == gone })
 
 		return nil
 	}
@@ -166,7 +166,7 @@ func (r *tableRecord) createIndex(d *indexDefinition, kinds definitions) error {
 // updateUnits sets the provisioned throughput of a global index.
 func (u *indexUpdate) updateUnits(r *tableRecord) error {
 	t := u.Update.ProvisionedThroughput
-	if t != nil && t.checkBounds() != nil {
+	if t != nil && t.CheckBounds() != nil {
 		return invalid("This operation cannot be performed with given input values. Please contact DynamoDB service team for more info: Action Blocked: IndexUpdate")
 	}
 
@@ -175,7 +175,7 @@ func (u *indexUpdate) updateUnits(r *tableRecord) error {
 		return err
 	}
 
-	if err := x.set(&u.Update.keptThroughput, x.owner(r.Billing), false); err != nil {
+	if err := x.Set(&u.Update.Throughput, indexOwner(x, r.Billing), false); err != nil {
 		return err
 	}
 
@@ -187,13 +187,13 @@ func (u *indexUpdate) updateUnits(r *tableRecord) error {
 		return invalid("One or more parameter values were invalid: The only Updates for index: %s when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput", x.Name)
 	}
 
-	return x.setThroughput(r.Billing, t)
+	return setThroughput(x, r.Billing, t)
 }
 
 // globalIndex returns the global index that a request wants to update or delete.
 // Source of the words about a local index: ack-api-quirks, services/dynamodb, "LSIs are create-only", recorded on
 // the service
-func (r *tableRecord) globalIndex(name *string, verb string) (*indexRecord, error) {
+func (r *tableRecord) globalIndex(name *string, verb string) (*indexes.Index, error) {
 	x := r.indexNamed(*name)
 	switch {
 	case x == nil:
@@ -276,7 +276,7 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 		}
 
 		b := s.db.NewBatch()
-		x.stageDeletion(b)
+		x.StageDeletion(b)
 
 		if err := b.Commit(); err != nil {
 			return err
@@ -290,20 +290,13 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 	return err
 }
 
-// stageDeletion adds the deletion of the index's entries and counts to the batch.
-func (x *indexRecord) stageDeletion(b *store.Batch) {
-	prefix := x.space().Prefix
-	b.DeleteRange(prefix, store.PrefixEnd(prefix))
-	b.Delete(keyspace.TablePrefix(keyspace.KindCounts, x.No))
-}
-
 // buildIndexes enters the table's items into the indexes that are being built. Writers
 // maintain these indexes meanwhile. The caller holds ddl.
 func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 	next := *t.state.Load()
 	next.record.Indexes = slices.Clone(next.record.Indexes)
 
-	var building []*indexRecord
+	var building []*indexes.Index
 	for i := range next.record.Indexes {
 		if next.record.Indexes[i].Building {
 			building = append(building, &next.record.Indexes[i])
@@ -334,18 +327,18 @@ func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 
 // indexItem enters one item into the indexes. An item that cannot be in an index is left out,
 // as on AWS. The caller holds the item's stripe.
-func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte, item attr.Item) error {
+func (s *Service) indexItem(t *table, building []*indexes.Index, key []byte, item attr.Item) error {
 	b := s.db.NewBatch()
-	var changes []indexChange
+	var changes []indexes.Change
 
-	for _, x := range indexes {
-		c := indexChange{index: x, new: x.entryOf(t, item, key)}
-		if c.new.key == nil {
+	for _, x := range building {
+		c := indexes.Change{Index: x, New: x.EntryOf(&t.Space, item, key)}
+		if c.New.Key == nil {
 			continue
 		}
 
 		// An entry that is there is up to date, because writers maintain the index.
-		if _, entered, err := s.db.Get(c.new.key); err != nil || entered {
+		if _, entered, err := s.db.Get(c.New.Key); err != nil || entered {
 			if err != nil {
 				b.Discard()
 				return err
@@ -354,7 +347,7 @@ func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte, item a
 			continue // by a writer, or before a stop
 		}
 
-		c.stage(b)
+		c.Stage(b)
 		changes = append(changes, c)
 	}
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
@@ -16,7 +17,7 @@ type indexCounter struct {
 }
 
 // counter returns the counter of an index.
-func (t *table) counter(x *indexRecord) *indexCounter {
+func (t *table) counter(x *indexes.Index) *indexCounter {
 	c, ok := t.counters.Load(x.No)
 	if !ok {
 		// Two writers may count the first entries at once.
@@ -27,7 +28,7 @@ func (t *table) counter(x *indexRecord) *indexCounter {
 }
 
 // indexCounts returns the number of an index's entries and the sum of their sizes.
-func (t *table) indexCounts(x *indexRecord) (items, bytes int64) {
+func (t *table) indexCounts(x *indexes.Index) (items, bytes int64) {
 	c := t.counter(x)
 	return max(0, c.items.Load()), max(0, c.bytes.Load())
 }
@@ -36,25 +37,25 @@ func (t *table) indexCounts(x *indexRecord) (items, bytes int64) {
 func (c *change) countIndexes() {
 	for i := range c.indexes {
 		x := &c.indexes[i]
-		counter := c.table.counter(x.index)
+		counter := c.table.counter(x.Index)
 
-		if x.new.key != nil {
+		if x.New.Key != nil {
 			counter.items.Add(1)
 		}
 
-		if x.old.key != nil {
+		if x.Old.Key != nil {
 			counter.items.Add(-1)
 		}
 
-		counter.bytes.Add(int64(x.new.value.Size() - x.old.value.Size()))
+		counter.bytes.Add(int64(x.New.Value.Size() - x.Old.Value.Size()))
 	}
 }
 
 // loadIndexCounts reads the counts of the table's indexes.
 func (s *Service) loadIndexCounts(t *table) error {
-	indexes := t.state.Load().record.Indexes
-	for i := range indexes {
-		raw, ok, err := s.db.Get(keyspace.TablePrefix(keyspace.KindCounts, indexes[i].No))
+	all := t.state.Load().record.Indexes
+	for i := range all {
+		raw, ok, err := s.db.Get(keyspace.TablePrefix(keyspace.KindCounts, all[i].No))
 		if err != nil {
 			return err
 		}
@@ -63,9 +64,9 @@ func (s *Service) loadIndexCounts(t *table) error {
 			continue
 		}
 
-		c := t.counter(&indexes[i])
+		c := t.counter(&all[i])
 		if err := json.Unmarshal(raw, &c.saved); err != nil {
-			return fmt.Errorf("read the counts of index %s of table %s: %w", indexes[i].Name, t.name, err)
+			return fmt.Errorf("read the counts of index %s of table %s: %w", all[i].Name, t.name, err)
 		}
 
 		c.items.Store(c.saved.Items)
@@ -78,9 +79,9 @@ func (s *Service) loadIndexCounts(t *table) error {
 // stageIndexCounts adds the counts of the table's indexes that have changed. The caller holds
 // countsMu.
 func (t *table) stageIndexCounts(b *store.Batch) error {
-	indexes := t.state.Load().record.Indexes
-	for i := range indexes {
-		c := t.counter(&indexes[i])
+	all := t.state.Load().record.Indexes
+	for i := range all {
+		c := t.counter(&all[i])
 
 		now := counts{c.items.Load(), c.bytes.Load()}
 		if now == c.saved {
@@ -89,11 +90,11 @@ func (t *table) stageIndexCounts(b *store.Batch) error {
 
 		raw, err := json.Marshal(now)
 		if err != nil {
-			return fmt.Errorf("encode the counts of index %s of table %s: %w", indexes[i].Name, t.name, err)
+			return fmt.Errorf("encode the counts of index %s of table %s: %w", all[i].Name, t.name, err)
 		}
 
 		c.saved = now
-		b.Set(keyspace.TablePrefix(keyspace.KindCounts, indexes[i].No), raw)
+		b.Set(keyspace.TablePrefix(keyspace.KindCounts, all[i].No), raw)
 	}
 
 	return nil

@@ -4,15 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
-)
-
-// The projections of an index.
-const (
-	projectAll     = "ALL"
-	projectKeys    = "KEYS_ONLY"
-	projectInclude = "INCLUDE"
+	"ratchet/embedded/internal/dynamodb/settings"
 )
 
 // The limits of indexes.
@@ -38,8 +33,8 @@ type indexDefinition struct {
 	IndexName             *string
 	KeySchema             []keyElementIn
 	Projection            *projectionDefinition
-	ProvisionedThroughput *throughput
-	keptThroughput
+	ProvisionedThroughput *settings.Provisioned
+	settings.Throughput
 }
 
 // indexes checks the definitions of a list of indexes.
@@ -66,13 +61,13 @@ func (c *constraints) index(d *indexDefinition, at string, mostKeys int) {
 	if d.Projection == nil {
 		c.Missing(at + ".projection")
 	} else {
-		c.OneOf(d.Projection.ProjectionType, at+".projection.projectionType", projectAll, projectInclude, projectKeys)
+		c.OneOf(d.Projection.ProjectionType, at+".projection.projectionType", indexes.All, indexes.Include, indexes.KeysOnly)
 
 		if names := d.Projection.NonKeyAttributes; names != nil {
 			c.Length(len(names), list(names), at+".projection.nonKeyAttributes", 1, mostNonKey)
 		}
 	}
-	c.throughput(d.ProvisionedThroughput, at+".provisionedThroughput")
+	d.ProvisionedThroughput.Constrain(&c.Constraints, at+".provisionedThroughput")
 }
 
 // addLocalIndexes checks the definitions of local indexes against the table and adds them.
@@ -113,7 +108,7 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 		return invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexes is empty")
 	}
 
-	indexes := make([]indexRecord, len(list))
+	indexes := make([]indexes.Index, len(list))
 	for i := range list {
 		var err error
 		if indexes[i], err = r.newIndex(&list[i], false, kinds); err != nil {
@@ -143,8 +138,8 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 
 // newIndex checks the key of a definition and returns the index with it.
 // The constraints of the API model were checked.
-func (r *tableRecord) newIndex(d *indexDefinition, local bool, kinds definitions) (x indexRecord, err error) {
-	x = indexRecord{Name: *d.IndexName, Local: local}
+func (r *tableRecord) newIndex(d *indexDefinition, local bool, kinds definitions) (x indexes.Index, err error) {
+	x = indexes.Index{Name: *d.IndexName, Local: local}
 	if !local {
 		x.Keys, err = kinds.globalKeys(d.KeySchema)
 		return x, err
@@ -154,21 +149,21 @@ func (r *tableRecord) newIndex(d *indexDefinition, local bool, kinds definitions
 		return x, err
 	}
 
-	return x, x.checkLocal(r.Keys)
+	return x, checkLocal(&x, r.Keys)
 }
 
 // addIndex checks the rest of a definition and adds the index to the record, without a number.
-func (r *tableRecord) addIndex(x indexRecord, d *indexDefinition) error {
-	if err := x.setProjection(d.Projection); err != nil {
+func (r *tableRecord) addIndex(x indexes.Index, d *indexDefinition) error {
+	if err := setProjection(&x, d.Projection); err != nil {
 		return err
 	}
 
 	if !x.Local {
-		if err := x.setThroughput(r.Billing, d.ProvisionedThroughput); err != nil {
+		if err := setThroughput(&x, r.Billing, d.ProvisionedThroughput); err != nil {
 			return err
 		}
 
-		if err := x.set(&d.keptThroughput, x.owner(r.Billing), true); err != nil {
+		if err := x.Set(&d.Throughput, indexOwner(&x, r.Billing), true); err != nil {
 			return err
 		}
 	}
@@ -200,15 +195,15 @@ func (r *tableRecord) checkProjected() error {
 	return nil
 }
 
-func (x *indexRecord) setProjection(p *projectionDefinition) error {
+func setProjection(x *indexes.Index, p *projectionDefinition) error {
 	if p.ProjectionType == "" {
 		return invalid("One or more parameter values were invalid: Unknown ProjectionType: null")
 	}
 
 	switch {
-	case p.ProjectionType == projectInclude && len(p.NonKeyAttributes) == 0:
+	case p.ProjectionType == indexes.Include && len(p.NonKeyAttributes) == 0:
 		return invalid("One or more parameter values were invalid: ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-	case p.ProjectionType != projectInclude && p.NonKeyAttributes != nil:
+	case p.ProjectionType != indexes.Include && p.NonKeyAttributes != nil:
 		return invalid("One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified", p.ProjectionType)
 	}
 
@@ -225,7 +220,7 @@ func (x *indexRecord) setProjection(p *projectionDefinition) error {
 }
 
 // checkLocal checks a local index against the key of its table.
-func (x *indexRecord) checkLocal(table keyspace.Schema) error {
+func checkLocal(x *indexes.Index, table keyspace.Schema) error {
 	switch {
 	case x.Keys.Range.Name == "":
 		return invalid("One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", x.Name)
@@ -238,7 +233,7 @@ func (x *indexRecord) checkLocal(table keyspace.Schema) error {
 }
 
 // setThroughput sets the provisioned throughput of a global index.
-func (x *indexRecord) setThroughput(billing string, t *throughput) error {
+func setThroughput(x *indexes.Index, billing string, t *settings.Provisioned) error {
 	if billing != "PROVISIONED" {
 		if t != nil {
 			return invalid("One or more parameter values were invalid: ProvisionedThroughput should not be specified for index: %s when BillingMode is PAY_PER_REQUEST", x.Name)
@@ -252,7 +247,7 @@ func (x *indexRecord) setThroughput(billing string, t *throughput) error {
 		return invalid("One or more parameter values were invalid: ProvisionedThroughput is not specified for index: %s", x.Name)
 	}
 
-	if err := t.checkBounds(); err != nil {
+	if err := t.CheckBounds(); err != nil {
 		return err
 	}
 
@@ -287,7 +282,7 @@ func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
 		x := &r.Indexes[i]
 
 		shown := map[string]any{"ProjectionType": x.Projection}
-		if x.Projection == projectInclude {
+		if x.Projection == indexes.Include {
 			shown["NonKeyAttributes"] = x.NonKey
 		}
 
@@ -314,7 +309,7 @@ func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
 		index["ProvisionedThroughput"] = map[string]any{
 			"ReadCapacityUnits": x.ReadUnits, "WriteCapacityUnits": x.WriteUnits, "NumberOfDecreasesToday": 0,
 		}
-		x.describe(index, x.owner(r.Billing))
+		x.Describe(index, indexOwner(x, r.Billing))
 		global = append(global, index)
 	}
 
@@ -325,4 +320,9 @@ func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
 	if local != nil {
 		d["LocalSecondaryIndexes"] = local
 	}
+}
+
+// indexOwner returns what the index's throughput settings depend on.
+func indexOwner(x *indexes.Index, billing string) settings.Owner {
+	return settings.Owner{Index: x.Name, Billing: billing, Reads: x.ReadUnits, Writes: x.WriteUnits}
 }

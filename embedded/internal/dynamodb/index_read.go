@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
@@ -15,7 +16,7 @@ type view struct {
 	keyspace.Space
 	table *table
 	// index is nil for the table itself.
-	index *indexRecord
+	index *indexes.Index
 	// fetch is set if the items are read from the table, because the entries of a local index lack
 	// requested attributes.
 	fetch bool
@@ -41,7 +42,7 @@ func (in *pageIn) view(t *table) (*view, error) {
 		return nil, invalid("Consistent reads are not supported on global secondary indexes")
 	}
 
-	return &view{Space: x.space(), table: t, index: x, fetch: x.Local && in.Select == "ALL_ATTRIBUTES" && x.Projection != projectAll}, nil
+	return &view{Space: x.Space(), table: t, index: x, fetch: x.Local && in.Select == "ALL_ATTRIBUTES" && x.Projection != indexes.All}, nil
 }
 
 // checkThere fails if the table or the index is gone: the read may have missed entries that were deleted
@@ -66,7 +67,7 @@ func (v *view) checkThere() error {
 // checkAllAttributes refuses a Select of attributes that a global index does not have.
 func (v *view) checkAllAttributes(selected string) error {
 	x := v.index
-	if selected != "ALL_ATTRIBUTES" || x == nil || x.Local || x.Projection == projectAll {
+	if selected != "ALL_ATTRIBUTES" || x == nil || x.Local || x.Projection == indexes.All {
 		return nil
 	}
 
@@ -92,9 +93,9 @@ func (t *table) checkPaths(paths []expression.Path) error {
 		}
 	}
 
-	indexes := t.state.Load().record.Indexes
+	all := t.state.Load().record.Indexes
 	for _, path := range paths {
-		if name := path[0].Name; len(path) > 1 && slices.ContainsFunc(indexes, func(x indexRecord) bool { return x.Keys.Has(name) }) {
+		if name := path[0].Name; len(path) > 1 && slices.ContainsFunc(all, func(x indexes.Index) bool { return x.Keys.Has(name) }) {
 			return invalid(words+"IndexKey: %s", name)
 		}
 	}
@@ -119,7 +120,7 @@ func (v *view) checkProjection(p *expression.Projection) error {
 
 	for _, name := range p.TopLevel() {
 		switch {
-		case v.index.projects(v.table, name):
+		case v.index.Projects(&v.table.Space, name):
 		case v.index.Local:
 			v.fetch = true
 		default:
@@ -136,7 +137,7 @@ func (v *view) lastKey(item attr.Item) attr.Item {
 		return v.table.KeyAttrs(item)
 	}
 
-	return v.index.lastKey(v.table, item)
+	return v.index.LastKey(&v.table.Space, item)
 }
 
 // single reports whether the condition names one primary key of the table. Entries of an index can have
@@ -241,7 +242,7 @@ func (v *view) startKey(start attr.Item) ([]byte, error) {
 		return key.Bytes, nil
 	}
 
-	return v.index.entryKey(v.table, start, key.Bytes), nil
+	return v.index.EntryKey(&v.table.Space, start, key.Bytes), nil
 }
 
 // startAfter narrows the bounds of a Query to what comes after the start key.

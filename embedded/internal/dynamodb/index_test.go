@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
@@ -62,7 +63,7 @@ func TestABuildThatACrashInterruptedIsFinished(t *testing.T) {
 	tb := s.tables.get("items")
 	next := *tb.state.Load()
 	key := keyspace.Schema{Hash: keyspace.Attr{Name: "k", Kind: next.record.Keys.Hash.Kind}}
-	next.record.Indexes = []indexRecord{{Name: "by-k", No: 99, Keys: key, Projection: projectKeys, Building: true}}
+	next.record.Indexes = []indexes.Index{{Name: "by-k", No: 99, Keys: key, Projection: indexes.KeysOnly, Building: true}}
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

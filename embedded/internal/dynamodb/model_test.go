@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
@@ -64,7 +65,7 @@ func newIndexModel(t *testing.T, r *rapid.T) *indexModel {
 	}
 
 	m.index = drawIndexKey(r, m.table.Attrs(), kind)
-	m.projection = rapid.SampledFrom([]string{projectAll, projectKeys, projectInclude}).Draw(r, "projection")
+	m.projection = rapid.SampledFrom([]string{indexes.All, indexes.KeysOnly, indexes.Include}).Draw(r, "projection")
 	m.open()
 
 	return m
@@ -159,7 +160,7 @@ func schemaJSON(k keyspace.Schema) string {
 func (m *indexModel) definition() string {
 	m.no++
 	nonKey := ""
-	if m.projection == projectInclude {
+	if m.projection == indexes.Include {
 		nonKey = `,"NonKeyAttributes":["v"]`
 	}
 
@@ -366,11 +367,11 @@ func (m *indexModel) covers(item attr.Item) bool {
 
 func (m *indexModel) project(item attr.Item) attr.Item {
 	out := maps.Clone(item)
-	if m.projection != projectAll {
+	if m.projection != indexes.All {
 		delete(out, "w")
 	}
 
-	if m.projection == projectKeys && !m.index.Has("v") {
+	if m.projection == indexes.KeysOnly && !m.index.Has("v") {
 		delete(out, "v")
 	}
 

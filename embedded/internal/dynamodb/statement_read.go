@@ -99,7 +99,7 @@ func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, e
 
 	var lacking []string
 	for _, path := range stmt.Columns {
-		if name := path[0].Name; !x.projects(t, name) {
+		if name := path[0].Name; !x.Projects(&t.Space, name) {
 			lacking = append(lacking, name)
 		}
 	}
@@ -281,7 +281,7 @@ func (v *view) checkStatementFilter(stmt *partiql.Statement, keyed bool) error {
 
 	var lacking []string
 	for _, name := range stmt.Condition.TopLevel() {
-		if !v.index.projects(v.table, name) {
+		if !v.index.Projects(&v.table.Space, name) {
 			lacking = append(lacking, name)
 		}
 	}

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/settings"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 )
@@ -25,7 +27,7 @@ type tableRecord struct {
 	Created time.Time       `json:"created"`
 	Keys    keyspace.Schema `json:"keys"`
 	// Indexes are the secondary indexes.
-	Indexes []indexRecord `json:"indexes,omitempty"`
+	Indexes []indexes.Index `json:"indexes,omitempty"`
 
 	Billing            string            `json:"billing"`
 	BillingSince       time.Time         `json:"billingSince,omitzero"`
@@ -36,7 +38,7 @@ type tableRecord struct {
 	Tags               map[string]string `json:"tags,omitempty"`
 	// KeyARN is the key of KMS, empty for the key that AWS owns.
 	KeyARN string `json:"keyArn,omitempty"`
-	throughputSettings
+	settings.Kept
 
 	// StreamARN is the ARN of the newest stream; StreamOn tells whether that stream is enabled.
 	StreamARN string `json:"streamArn,omitempty"`
@@ -179,6 +181,11 @@ func (s *Service) arnPrefix() string {
 // regionPrefix returns the beginning of the ARNs of all tables in this engine's region, up to the account.
 func (s *Service) regionPrefix() string { return "arn:aws:dynamodb:" + s.cfg.Region + ":" }
 
+// keyPrefix returns the beginning of the ARNs of KMS keys.
+func (s *Service) keyPrefix() string {
+	return "arn:aws:kms:" + s.cfg.Region + ":" + s.cfg.AccountID + ":key/"
+}
+
 // lookup returns the table that a request names, by name or ARN. Its error has the words of the operations on
 // items; see existingTable.
 func (s *Service) lookup(name *string) (*table, error) {
@@ -228,3 +235,19 @@ func (s *Service) constrainTable(c *constraints, name *string, member string) st
 }
 
 var keyKinds = map[string]attr.Kind{"S": attr.S, "N": attr.N, "B": attr.B}
+
+// owner returns what the table's own throughput settings depend on.
+func (r *tableRecord) owner() settings.Owner {
+	return settings.Owner{Billing: r.Billing, Reads: r.ReadUnits, Writes: r.WriteUnits}
+}
+
+// indexNamed returns the table's index of that name, nil if there is none.
+func (r *tableRecord) indexNamed(name string) *indexes.Index {
+	for i := range r.Indexes {
+		if r.Indexes[i].Name == name {
+			return &r.Indexes[i]
+		}
+	}
+
+	return nil
+}

@@ -9,13 +9,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/settings"
 	"ratchet/embedded/internal/store"
 )
 
 type updateTableIn struct {
 	TableName                   *string
 	BillingMode                 string
-	ProvisionedThroughput       *throughput
+	ProvisionedThroughput       *settings.Provisioned
 	StreamSpecification         *streamSpecification
 	DeletionProtectionEnabled   *bool
 	TableClass                  string
@@ -24,8 +25,8 @@ type updateTableIn struct {
 	ReplicaUpdates              []jsontext.Value
 	VectorIndexUpdates          []jsontext.Value
 	GlobalTableWitnessUpdates   []jsontext.Value
-	SSESpecification            *sseSpecification
-	keptThroughput
+	SSESpecification            *settings.Encryption
+	settings.Throughput
 
 	DisassociationProtectionEnabled    *bool
 	GlobalTableSettingsReplicationMode *string
@@ -120,7 +121,7 @@ func (in *updateTableIn) check(s *Service) error {
 	}
 
 	if t := in.ProvisionedThroughput; t != nil {
-		if err := t.checkBounds(); err != nil {
+		if err := t.CheckBounds(); err != nil {
 			return err
 		}
 	}
@@ -197,14 +198,14 @@ func (in *updateTableIn) constrain(s *Service) error {
 	var c constraints
 	c.definitions(in.AttributeDefinitions)
 	s.constrainTable(&c, in.TableName, "tableName")
-	c.throughput(in.ProvisionedThroughput, "provisionedThroughput")
+	in.ProvisionedThroughput.Constrain(&c.Constraints, "provisionedThroughput")
 	c.billingMode(in.BillingMode)
 
 	for i := range in.GlobalSecondaryIndexUpdates {
 		in.GlobalSecondaryIndexUpdates[i].constrain(&c, model.Member("globalSecondaryIndexUpdates", i))
 	}
 	c.streamView(in.StreamSpecification)
-	in.SSESpecification.constrain(&c)
+	in.SSESpecification.Constrain(&c.Constraints)
 	c.tableClass(in.TableClass)
 
 	return c.Err()
@@ -214,7 +215,7 @@ func (in *updateTableIn) constrain(s *Service) error {
 func (in *updateTableIn) isEmpty() bool {
 	return in.BillingMode == "" && in.ProvisionedThroughput == nil && in.StreamSpecification == nil &&
 		in.DeletionProtectionEnabled == nil && in.TableClass == "" && len(in.GlobalSecondaryIndexUpdates) == 0 &&
-		in.SSESpecification == nil && !in.given()
+		in.SSESpecification == nil && !in.Given()
 }
 
 // apply makes the changes to the record, except for the stream and the indexes.
@@ -255,7 +256,7 @@ func (in *updateTableIn) apply(r *tableRecord, now time.Time) error {
 
 // applySettings makes the changes to the settings that have no effect.
 func (s *Service) applySettings(in *updateTableIn, r *tableRecord) error {
-	if err := r.set(&in.keptThroughput, r.owner(), false); err != nil {
+	if err := r.Set(&in.Throughput, r.owner(), false); err != nil {
 		return err
 	}
 
@@ -263,7 +264,7 @@ func (s *Service) applySettings(in *updateTableIn, r *tableRecord) error {
 		return nil
 	}
 
-	key, err := s.keyARN(in.SSESpecification, r.KeyARN)
+	key, err := in.SSESpecification.KeyARN(r.KeyARN, s.keyPrefix())
 	switch {
 	case err != nil:
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
@@ -58,7 +59,7 @@ type change struct {
 	oldRaw, newRaw stored.Item // nil: no item
 	oldSize        int
 	newSize        int
-	indexes        []indexChange
+	indexes        []indexes.Change
 }
 
 // differs reports whether the change alters the item. If not, the action is acknowledged without a write
@@ -237,7 +238,7 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	c.stageExpiry(b)
 
 	for i := range c.indexes {
-		c.indexes[i].stage(b)
+		c.indexes[i].Stage(b)
 	}
 
 	if c.state.stream == nil {

@@ -8,14 +8,14 @@ import "ratchet/embedded/internal/dynamodb/capacity"
 func (c *change) spent() capacity.Spent {
 	out := capacity.Spent{Table: c.unitsOf(max(c.oldSize, c.newSize))}
 	for i := range c.indexes {
-		units := c.indexes[i].units()
+		units := c.indexes[i].Units()
 		if c.transacted {
 			units *= 2
 		}
 
 		// An entry that stays as it is costs nothing and is not reported.
 		if units > 0 {
-			out.Indexes = append(out.Indexes, capacity.Index{Name: c.indexes[i].index.Name, Local: c.indexes[i].index.Local, Units: units})
+			out.Indexes = append(out.Indexes, capacity.Index{Name: c.indexes[i].Index.Name, Local: c.indexes[i].Index.Local, Units: units})
 		}
 	}
 
