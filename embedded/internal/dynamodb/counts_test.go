@@ -52,8 +52,8 @@ func TestCountsThatWereNotSavedAreSavedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if items, _ := table.indexCounts(&table.state.Load().record.Indexes[0]); items != 2 || table.count.Load() != 2 {
-			t.Errorf("%d items and %d entries are counted, not 2 and 2", table.count.Load(), items)
+		if entries := table.indexCounts(&table.state.Load().record.Indexes[0]); entries.Items != 2 || table.count.Load() != 2 {
+			t.Errorf("%d items and %d entries are counted, not 2 and 2", table.count.Load(), entries.Items)
 		}
 	})
 }

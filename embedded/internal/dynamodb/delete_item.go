@@ -47,7 +47,7 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 func (in *deleteItemIn) constrain(s *Service) error {
 	var c constraints
 	in.returnsIn.constrainOld(&c)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.constrainTable(&c.Constraints, in.TableName, "tableName")
 
 	if in.Key == nil {
 		c.Missing("key")

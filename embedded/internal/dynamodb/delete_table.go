@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -64,7 +65,7 @@ func deletedDescription(d map[string]any) map[string]any {
 }
 
 // markDeleted deletes the table's record, and notes on disk that its data is to be deleted.
-func (s *Service) markDeleted(r *tableRecord) error {
+func (s *Service) markDeleted(r *tables.Record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode table %s: %w", r.Name, err)
@@ -79,7 +80,7 @@ func (s *Service) markDeleted(r *tableRecord) error {
 
 // deleteData deletes the items of a table that is gone, their expiries and the counts in one batch. The stream
 // is disabled and stays readable, as on AWS. After a crash, Run does it again.
-func (s *Service) deleteData(r *tableRecord) error {
+func (s *Service) deleteData(r *tables.Record) error {
 	// Without the lock, a saveCounts that still has the table could write its counts afterwards.
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
@@ -110,12 +111,12 @@ func (s *Service) deleteData(r *tableRecord) error {
 
 // finishDeletions deletes the data of tables whose deletion was interrupted. The caller holds ddl.
 func (s *Service) finishDeletions() error {
-	var left []*tableRecord
+	var left []*tables.Record
 
 	prefix := keyspace.StoreKey(keyspace.KindDeleted)
 
 	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
-		r := new(tableRecord)
+		r := new(tables.Record)
 		if err := json.Unmarshal(v, r); err != nil {
 			return false, fmt.Errorf("read deleted table %x: %w", k[2:], err)
 		}

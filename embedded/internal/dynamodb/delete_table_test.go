@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/smalldisk"
 	"ratchet/embedded/internal/store"
 )
@@ -133,7 +134,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 }
 
 // storedKeys returns how many keys the store has of the data of a table.
-func storedKeys(t *testing.T, db *store.DB, r *tableRecord) (n int) {
+func storedKeys(t *testing.T, db *store.DB, r *tables.Record) (n int) {
 	t.Helper()
 
 	prefixes := [][]byte{keyspace.TablePrefix(keyspace.KindItem, r.No), keyspace.TablePrefix(keyspace.KindCounts, r.No), keyspace.TablePrefix(keyspace.KindDeleted, r.No), r.Indexes[0].Space().Prefix}

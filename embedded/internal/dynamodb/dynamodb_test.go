@@ -5,14 +5,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/attr"
-	"ratchet/embedded/internal/dynamodb/keyspace"
 )
-
-func testTable() *table {
-	return newTable(&tableState{record: tableRecord{Name: "t", No: 7, Keys: keyspace.Schema{
-		Hash: keyspace.Attr{Name: "id", Kind: attr.S}, Range: keyspace.Attr{Name: "sk", Kind: attr.S},
-	}}})
-}
 
 func text(s string) attr.Value { return attr.Value{Kind: attr.S, Str: s} }
 

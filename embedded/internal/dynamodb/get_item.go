@@ -70,7 +70,7 @@ func (in *getItemIn) constrain(s *Service) error {
 	var c constraints
 	c.Capacity(in.ReturnConsumedCapacity)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.constrainTable(&c.Constraints, in.TableName, "tableName")
 
 	if in.Key == nil {
 		c.Missing("key")

@@ -7,6 +7,7 @@ import (
 
 	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/store"
 )
 
@@ -28,9 +29,9 @@ func (t *table) counter(x *indexes.Index) *indexCounter {
 }
 
 // indexCounts returns the number of an index's entries and the sum of their sizes.
-func (t *table) indexCounts(x *indexes.Index) (items, bytes int64) {
+func (t *table) indexCounts(x *indexes.Index) tables.Size {
 	c := t.counter(x)
-	return max(0, c.items.Load()), max(0, c.bytes.Load())
+	return tables.Size{Items: max(0, c.items.Load()), Bytes: max(0, c.bytes.Load())}
 }
 
 // countIndexes counts the entries of a change that is on disk.

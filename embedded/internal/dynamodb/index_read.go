@@ -32,7 +32,7 @@ func (in *pageIn) view(t *table) (*view, error) {
 		return &view{Space: t.Space, table: t}, nil
 	}
 
-	x := t.state.Load().record.indexNamed(*in.IndexName)
+	x := t.state.Load().record.IndexNamed(*in.IndexName)
 	switch {
 	case x == nil:
 		return nil, invalid("The table does not have the specified index: %s", *in.IndexName)
@@ -57,7 +57,7 @@ func (v *view) checkThere() error {
 	}
 
 	// The index may have been deleted and created again since the request looked it up.
-	if x := state.record.indexNamed(v.index.Name); x == nil || x.No != v.index.No {
+	if x := state.record.IndexNamed(v.index.Name); x == nil || x.No != v.index.No {
 		return invalid("The table does not have the specified index: %s", v.index.Name)
 	}
 
@@ -148,14 +148,14 @@ func (v *view) single(c *expression.KeyCondition) bool {
 
 // startNames returns the attributes that an ExclusiveStartKey has: the keys of the table and of the
 // index.
-func (v *view) startNames() definitions {
-	want := definitions(v.table.Keys.Attrs())
+func (v *view) startNames() []keyspace.Attr {
+	want := v.table.Keys.Attrs()
 	if v.index == nil {
 		return want
 	}
 
 	for _, k := range v.index.Keys.Attrs() {
-		if !want.has(k.Name) {
+		if !slices.ContainsFunc(want, func(o keyspace.Attr) bool { return o.Name == k.Name }) {
 			want = append(want, k)
 		}
 	}

@@ -51,6 +51,6 @@ func refuseExpected(in *legacy.Conditional, conditionExpression *string) error {
 // attributesToGet checks how many attributes an AttributesToGet names.
 func (c *constraints) attributesToGet(names []string, member string) {
 	if names != nil && (len(names) < 1 || len(names) > model.MaxName) {
-		c.Length(len(names), list(names), member, 1, model.MaxName)
+		c.Length(len(names), model.List(names), member, 1, model.MaxName)
 	}
 }

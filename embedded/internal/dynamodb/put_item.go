@@ -43,7 +43,7 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 func (in *putItemIn) constrain(s *Service) error {
 	var c constraints
 	in.returnsIn.constrainOld(&c)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.constrainTable(&c.Constraints, in.TableName, "tableName")
 
 	if in.Item == nil {
 		c.Missing("item")

@@ -84,7 +84,7 @@ func (in *queryIn) constrain(s *Service) error {
 	in.constrainSelect(&c)
 	c.Capacity(in.ReturnConsumedCapacity)
 	legacy.ConstrainConditions(&c.Constraints, in.QueryFilter, "queryFilter")
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.constrainTable(&c.Constraints, in.TableName, "tableName")
 	legacy.ConstrainOperator(&c.Constraints, in.ConditionalOperator)
 	c.attributesToGet(in.AttributesToGet, "attributesToGet")
 	c.AtLeast(in.Limit, "limit", 1)

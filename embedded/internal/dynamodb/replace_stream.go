@@ -1,5 +1,7 @@
 package dynamodb
 
+import "ratchet/embedded/internal/dynamodb/tables"
+
 // ReplaceStream disables the stream of a table and enables another one with the same view in its
 // place, as two calls of UpdateTable do. It fails if the table has no stream.
 func (s *Service) ReplaceStream(table string) error {
@@ -11,7 +13,7 @@ func (s *Service) ReplaceStream(table string) error {
 		return err
 	}
 
-	spec := streamSpecification{}
+	spec := tables.StreamSpecification{}
 
 	// Without a stream the first of the two changes fails.
 	if stream := t.state.Load().stream; stream != nil {

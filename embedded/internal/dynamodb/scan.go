@@ -70,7 +70,7 @@ func (in *scanIn) constrain(s *Service) error {
 	in.constrainSelect(&c)
 	c.AtLeast(in.TotalSegments, "totalSegments", 1)
 	c.Capacity(in.ReturnConsumedCapacity)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.constrainTable(&c.Constraints, in.TableName, "tableName")
 	legacy.ConstrainOperator(&c.Constraints, in.ConditionalOperator)
 	legacy.ConstrainConditions(&c.Constraints, in.ScanFilter, "scanFilter")
 	c.AtLeast(in.Segment, "segment", 0)

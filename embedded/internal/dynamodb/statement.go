@@ -106,3 +106,11 @@ func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (a
 func existsAlone() error {
 	return invalid("EXISTS can only be used in ExecuteTransaction write requests.")
 }
+
+// multiKeyStatement is the answer to a statement that reads an index whose partition key or sort key
+// has several attributes.
+// Source: https://github.com/paritysuite/dynamodb-conformance
+// tests/tier3/error-messages/partiqlMultiAttributeIndex.test.ts
+func multiKeyStatement() error {
+	return invalid("PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys.")
+}

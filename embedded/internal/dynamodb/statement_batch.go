@@ -162,7 +162,7 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 		return nil, err
 	}
 
-	if x := t.state.Load().record.indexNamed(stmt.Index); x != nil && x.Keys.IsMulti() {
+	if x := t.state.Load().record.IndexNamed(stmt.Index); x != nil && x.Keys.IsMulti() {
 		return nil, multiKeyStatement()
 	}
 

@@ -3,10 +3,10 @@ package dynamodb
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/store"
@@ -79,7 +79,7 @@ func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, e
 		return &view{Space: t.Space, table: t}, nil
 	}
 
-	x := t.state.Load().record.indexNamed(stmt.Index)
+	x := t.state.Load().record.IndexNamed(stmt.Index)
 	switch {
 	case x == nil:
 		return nil, invalid("The table does not have the specified index")
@@ -109,7 +109,7 @@ func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, e
 	case x.Local:
 		v.fetch = true
 	default:
-		return nil, invalid("One or more parameter values were invalid: Global secondary index %s does not project %s", x.Name, list(lacking))
+		return nil, invalid("One or more parameter values were invalid: Global secondary index %s does not project %s", x.Name, model.List(lacking))
 	}
 
 	return v, nil
@@ -130,9 +130,6 @@ func checkKeyPaths(t *table, stmt *partiql.Statement) error {
 
 	return nil
 }
-
-// list joins names as messages do: [a, b].
-func list(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 
 // plan says how a SELECT reads: ranges of store keys, one after the other, each in the same
 // direction.
@@ -290,5 +287,5 @@ func (v *view) checkStatementFilter(stmt *partiql.Statement, keyed bool) error {
 		return nil
 	}
 
-	return invalid("One or more parameter values were invalid: Secondary index %s does not project one or more filter attributes: %s", v.index.Name, list(lacking))
+	return invalid("One or more parameter values were invalid: Secondary index %s does not project one or more filter attributes: %s", v.index.Name, model.List(lacking))
 }

@@ -8,54 +8,18 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"ratchet/embedded/internal/attr"
-	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
-	"ratchet/embedded/internal/dynamodb/settings"
+	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 )
 
-// tableRecord is a table as the store holds it.
-type tableRecord struct {
-	Name    string          `json:"name"`
-	No      uint64          `json:"no"`
-	ID      string          `json:"id"`
-	Created time.Time       `json:"created"`
-	Keys    keyspace.Schema `json:"keys"`
-	// Indexes are the secondary indexes.
-	Indexes []indexes.Index `json:"indexes,omitempty"`
-
-	Billing            string            `json:"billing"`
-	BillingSince       time.Time         `json:"billingSince,omitzero"`
-	ReadUnits          int64             `json:"readUnits,omitempty"`
-	WriteUnits         int64             `json:"writeUnits,omitempty"`
-	DeletionProtection bool              `json:"deletionProtection,omitempty"`
-	Class              string            `json:"class,omitempty"`
-	Tags               map[string]string `json:"tags,omitempty"`
-	// KeyARN is the key of KMS, empty for the key that AWS owns.
-	KeyARN string `json:"keyArn,omitempty"`
-	settings.Kept
-
-	// StreamARN is the ARN of the newest stream; StreamOn tells whether that stream is enabled.
-	StreamARN string `json:"streamArn,omitempty"`
-	StreamOn  bool   `json:"streamOn,omitempty"`
-
-	// TTL is the attribute with an item's expiry; empty while time to live is off.
-	// TTLIndexing is set while the items that existed before it was enabled are still being
-	// indexed.
-	TTL         string    `json:"ttl,omitempty"`
-	TTLIndexing bool      `json:"ttlIndexing,omitempty"`
-	TTLChanged  time.Time `json:"ttlChanged,omitzero"`
-}
-
 // tableState is the part of a table that changes. A state is immutable: a change publishes a new state, and a
 // writer goes on with the state that it loaded.
 type tableState struct {
-	record  tableRecord
+	record  tables.Record
 	stream  *streams.Stream // nil while disabled
 	deleted bool
 }
@@ -163,7 +127,7 @@ func (s *Service) nextNumber(b *store.Batch) uint64 {
 }
 
 // stageTable adds the table's record to the batch.
-func stageTable(b *store.Batch, r *tableRecord) error {
+func stageTable(b *store.Batch, r *tables.Record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode table %s: %w", r.Name, err)
@@ -204,13 +168,13 @@ func (s *Service) lookup(name *string) (*table, error) {
 // tableName checks a TableName parameter, which may be an ARN, and returns the name.
 func (s *Service) tableName(name *string) (string, error) {
 	var c constraints
-	n := s.constrainTable(&c, name, "tableName")
+	n := s.constrainTable(&c.Constraints, name, "tableName")
 
 	return n, c.Err()
 }
 
 // constrainTable checks a name of a table, which may be an ARN, and returns it without the ARN.
-func (s *Service) constrainTable(c *constraints, name *string, member string) string {
+func (s *Service) constrainTable(c *model.Constraints, name *string, member string) string {
 	if name == nil {
 		c.Missing(member)
 		return ""
@@ -232,22 +196,4 @@ func (s *Service) constrainTable(c *constraints, name *string, member string) st
 	}
 
 	return n
-}
-
-var keyKinds = map[string]attr.Kind{"S": attr.S, "N": attr.N, "B": attr.B}
-
-// owner returns what the table's own throughput settings depend on.
-func (r *tableRecord) owner() settings.Owner {
-	return settings.Owner{Billing: r.Billing, Reads: r.ReadUnits, Writes: r.WriteUnits}
-}
-
-// indexNamed returns the table's index of that name, nil if there is none.
-func (r *tableRecord) indexNamed(name string) *indexes.Index {
-	for i := range r.Indexes {
-		if r.Indexes[i].Name == name {
-			return &r.Indexes[i]
-		}
-	}
-
-	return nil
 }

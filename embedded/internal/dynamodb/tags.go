@@ -5,80 +5,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/wire"
 )
 
-// maxTags is how many tags a table can have.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Tagging.html
-const maxTags = 50
-
-// addTags adds tags to the record and replaces tags with the same key.
-// Source of the words: ack-api-quirks, services/dynamodb, "The Tag Key provided is invalid" and the errors beside
-// it, recorded on the service. The order of the checks is not recorded.
-func (r *tableRecord) addTags(tags []tagIn) error {
-	// Cloned, because readers use the map of the published state.
-	next := maps.Clone(r.Tags)
-	if next == nil {
-		next = map[string]string{}
-	}
-
-	seen := map[string]bool{}
-	for _, t := range tags {
-		switch {
-		case !isTagText(t.Key, 1, 128):
-			return invalid("The Tag Key provided is invalid, Key: %s", orNull(t.Key))
-		case !isTagText(t.Value, 0, 256):
-			return invalid("The Tag Value provided is invalid, Value: %s", orNull(t.Value))
-		case strings.HasPrefix(strings.ToLower(*t.Key), "aws:"):
-			return invalid("Tag Key cannot be prefixed with aws:, Key: %s", *t.Key)
-		case seen[*t.Key]:
-			return invalid("Duplicate Tag Keys provided as input: Duplicate Tag Key found %s", *t.Key)
-		}
-		seen[*t.Key], next[*t.Key] = true, *t.Value
-	}
-
-	if len(next) > maxTags {
-		return invalid("Number of Tags exceed the current limit for the provided ResourceArn")
-	}
-	r.Tags = next
-
-	return nil
-}
-
-// isTagText reports whether the text can be the key or the value of a tag: letters, numbers and spaces of any
-// language, and a few signs.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Tagging.html
-func isTagText(text *string, least, most int) bool {
-	if text == nil {
-		return false
-	}
-
-	for _, c := range *text {
-		if !unicode.IsLetter(c) && !unicode.IsNumber(c) && !unicode.IsSpace(c) && !strings.ContainsRune("+-=._:/@", c) {
-			return false
-		}
-	}
-
-	n := utf8.RuneCountInString(*text)
-
-	return n >= least && n <= most
-}
-
-// orNull returns the text as messages show it.
-func orNull(text *string) string {
-	if text == nil {
-		return "null"
-	}
-
-	return *text
-}
-
 type tagResourceIn struct {
 	ResourceArn *string
-	Tags        []tagIn
+	Tags        []tables.Tag
 }
 
 func (s *Service) tagResource(_ context.Context, in *tagResourceIn) (any, error) {
@@ -97,7 +31,7 @@ func (s *Service) tagResource(_ context.Context, in *tagResourceIn) (any, error)
 		return nil, invalid("Atleast one Tag needs to be provided as Input.")
 	}
 
-	return s.retag(in.ResourceArn, "TagResource", func(r *tableRecord) error { return r.addTags(in.Tags) })
+	return s.retag(in.ResourceArn, "TagResource", func(r *tables.Record) error { return r.AddTags(in.Tags) })
 }
 
 type untagResourceIn struct {
@@ -121,17 +55,7 @@ func (s *Service) untagResource(_ context.Context, in *untagResourceIn) (any, er
 		return nil, invalid("Atleast one Tag Key needs to be provided as Input.")
 	}
 
-	return s.retag(in.ResourceArn, "UntagResource", func(r *tableRecord) error {
-		r.Tags = maps.Clone(r.Tags)
-		for _, k := range in.TagKeys {
-			if !isTagText(k, 1, 128) {
-				return invalid("The Tag Key provided is invalid, Key: %s", orNull(k))
-			}
-			delete(r.Tags, *k)
-		}
-
-		return nil
-	})
+	return s.retag(in.ResourceArn, "UntagResource", func(r *tables.Record) error { return r.RemoveTags(in.TagKeys) })
 }
 
 // resource checks a ResourceArn against the API model.
@@ -144,7 +68,7 @@ func (c *constraints) resource(arn *string) {
 }
 
 // retag changes the tags of a table.
-func (s *Service) retag(arn *string, operation string, edit func(*tableRecord) error) (any, error) {
+func (s *Service) retag(arn *string, operation string, edit func(*tables.Record) error) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
@@ -164,6 +88,8 @@ func (s *Service) retag(arn *string, operation string, edit func(*tableRecord) e
 
 	return struct{}{}, nil
 }
+
+type tag struct{ Key, Value string }
 
 type listTagsIn struct{ ResourceArn, NextToken *string }
 

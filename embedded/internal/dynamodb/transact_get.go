@@ -137,7 +137,7 @@ func (in *transactGetIn) constrain(s *Service) error {
 
 		// Usually the table exists, and member need not build a text.
 		if name := item.Get.TableName; name == nil || s.tables.get(*name) == nil {
-			s.constrainTable(&c, name, model.Member("transactItems", i)+".get.tableName")
+			s.constrainTable(&c.Constraints, name, model.Member("transactItems", i)+".get.tableName")
 		}
 
 		if item.Get.Key == nil {

@@ -130,7 +130,7 @@ func (a *transactAction) constrain(c *constraints, s *Service, v verb, i int) {
 	// A function, because only a fault needs the text.
 	at := func() string { return model.Member("transactItems", i) + "." + partNames[v] }
 	if a.TableName == nil || s.tables.get(*a.TableName) == nil {
-		s.constrainTable(c, a.TableName, at()+".tableName")
+		s.constrainTable(&c.Constraints, a.TableName, at()+".tableName")
 	}
 
 	for _, required := range []struct {

@@ -106,7 +106,7 @@ func (a *action) keepsKey() error {
 func (in *updateItemIn) constrain(s *Service) error {
 	var c constraints
 	c.Capacity(in.ReturnConsumedCapacity)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.constrainTable(&c.Constraints, in.TableName, "tableName")
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	c.returnValues(in.ReturnValues)
 

@@ -2,11 +2,13 @@ package settings
 
 import "ratchet/embedded/internal/wire"
 
+// OnDemand is an OnDemandThroughput: the most units of a table or an index without provisioned throughput.
 type OnDemand struct {
 	MaxReadRequestUnits  *int64 `json:",omitempty"`
 	MaxWriteRequestUnits *int64 `json:",omitempty"`
 }
 
+// Warm is a WarmThroughput: the units that a table or an index is to be ready for.
 type Warm struct {
 	ReadUnitsPerSecond  *int64 `json:",omitempty"`
 	WriteUnitsPerSecond *int64 `json:",omitempty"`

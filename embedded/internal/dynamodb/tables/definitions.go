@@ -1,10 +1,13 @@
-package dynamodb
+package tables
 
 import (
 	"slices"
 
+	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/wire"
 )
 
 // definitions are the attributes that a request defines, in its order.
@@ -16,7 +19,7 @@ func parseDefinitions(list []attributeDefinitionIn) (definitions, error) {
 	for _, d := range list {
 		if out.has(*d.AttributeName) {
 			// Source: finding DDB-TABLE-127 of ack-api-quirks, services/dynamodb, recorded on the service
-			return nil, invalid("Attribute Name is duplicated: %s", *d.AttributeName)
+			return nil, wire.Invalid("Attribute Name is duplicated: %s", *d.AttributeName)
 		}
 
 		out = append(out, keyspace.Attr{Name: *d.AttributeName, Kind: keyKinds[*d.AttributeType]})
@@ -42,7 +45,7 @@ func (d definitions) names() (names []string) {
 func (d definitions) keyNames(schema []keyElementIn) ([]string, error) {
 	// In this case the service names no attributes.
 	if len(schema) > len(d) {
-		return nil, invalid("Invalid KeySchema: Some index key attribute have no definition")
+		return nil, wire.Invalid("Invalid KeySchema: Some index key attribute have no definition")
 	}
 
 	names := make([]string, len(schema))
@@ -51,8 +54,8 @@ func (d definitions) keyNames(schema []keyElementIn) ([]string, error) {
 	}
 
 	if slices.ContainsFunc(names, func(name string) bool { return !d.has(name) }) {
-		return nil, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: %s, AttributeDefinitions: %s",
-			list(hashOrder(names, smallTable)), list(hashOrder(d.names(), smallTable)))
+		return nil, wire.Invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: %s, AttributeDefinitions: %s",
+			model.List(hashOrder(names, smallTable)), model.List(hashOrder(d.names(), smallTable)))
 	}
 
 	return names, nil
@@ -66,11 +69,11 @@ func (d definitions) keys(schema []keyElementIn) (k keyspace.Schema, err error) 
 	}
 
 	if len(names) == 2 && names[0] == names[1] {
-		return k, invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+		return k, wire.Invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 	}
 
 	if *schema[0].KeyType != "HASH" {
-		return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+		return k, wire.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
 	}
 	k.Hash = d.of(names[0])
 
@@ -79,7 +82,7 @@ func (d definitions) keys(schema []keyElementIn) (k keyspace.Schema, err error) 
 	}
 
 	if *schema[1].KeyType != "RANGE" {
-		return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+		return k, wire.Invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 	}
 	k.Range = d.of(names[1])
 
@@ -92,7 +95,7 @@ func (d definitions) of(name string) keyspace.Attr {
 }
 
 // checkUsed refuses definitions that no key uses.
-func (d definitions) checkUsed(r *tableRecord) error {
+func (d definitions) checkUsed(r *Record) error {
 	var unused []string
 	for _, k := range d {
 		if !r.usesKey(k.Name) {
@@ -104,20 +107,20 @@ func (d definitions) checkUsed(r *tableRecord) error {
 	case len(unused) == 0:
 		return nil
 	case len(r.Indexes) == 0:
-		return invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+		return wire.Invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
 	}
 
-	return invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %s, keys used: %s",
-		list(hashOrder(d.names(), smallTable)), list(hashOrder(r.definitions().names(), largeTable)))
+	return wire.Invalid("One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: %s, keys used: %s",
+		model.List(hashOrder(d.names(), smallTable)), model.List(hashOrder(r.definitions().names(), largeTable)))
 }
 
 // usesKey reports whether the attribute is part of a key of the table or of an index.
-func (r *tableRecord) usesKey(name string) bool {
+func (r *Record) usesKey(name string) bool {
 	return r.Keys.Has(name) || slices.ContainsFunc(r.Indexes, func(x indexes.Index) bool { return x.Keys.Has(name) })
 }
 
 // definitions returns the attributes of all keys, the table's keys first.
-func (r *tableRecord) definitions() (all definitions) {
+func (r *Record) definitions() (all definitions) {
 	add := func(keys keyspace.Schema) {
 		for _, k := range keys.Attrs() {
 			// An attribute may be part of several keys.
@@ -143,3 +146,5 @@ func (d definitions) wire() []attributeDefinition {
 
 	return list
 }
+
+var keyKinds = map[string]attr.Kind{"S": attr.S, "N": attr.N, "B": attr.B}

@@ -1,9 +1,10 @@
-package dynamodb
+package tables
 
 import (
 	"slices"
 
 	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/wire"
 )
 
 // globalKeys checks the KeySchema of a global index against the definitions and returns the key. The
@@ -30,12 +31,12 @@ func (d definitions) globalKeys(schema []keyElementIn) (k keyspace.Schema, err e
 // multiKey returns a key that has more than a partition key and a sort key of one attribute each.
 func (d definitions) multiKey(schema []keyElementIn, names []string) (k keyspace.Schema, err error) {
 	if *schema[0].KeyType != "HASH" {
-		return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+		return k, wire.Invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
 	}
 
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return k, invalid("The KeySchema contains multiple key attributes with the same name")
+			return k, wire.Invalid("The KeySchema contains multiple key attributes with the same name")
 		}
 	}
 
@@ -45,7 +46,7 @@ func (d definitions) multiKey(schema []keyElementIn, names []string) (k keyspace
 		case *e.KeyType == "RANGE":
 			sorts = append(sorts, d.of(names[i]))
 		case len(sorts) > 0:
-			return k, invalid("One or more parameter values were invalid: All HASH key attributes must precede RANGE key attributes in the KeySchema")
+			return k, wire.Invalid("One or more parameter values were invalid: All HASH key attributes must precede RANGE key attributes in the KeySchema")
 		default:
 			hashes = append(hashes, d.of(names[i]))
 		}
@@ -56,7 +57,7 @@ func (d definitions) multiKey(schema []keyElementIn, names []string) (k keyspace
 		attrs []keyspace.Attr
 	}{{"HASH", hashes}, {"RANGE", sorts}} {
 		if len(part.attrs) > maxKeyPart {
-			return k, invalid("One or more parameter values were invalid: The KeySchema exceeds the maximum allowed number of %s key attributes", part.kind)
+			return k, wire.Invalid("One or more parameter values were invalid: The KeySchema exceeds the maximum allowed number of %s key attributes", part.kind)
 		}
 	}
 
@@ -67,12 +68,4 @@ func (d definitions) multiKey(schema []keyElementIn, names []string) (k keyspace
 	}
 
 	return k, nil
-}
-
-// multiKeyStatement is the answer to a statement that reads an index whose partition key or sort key
-// has several attributes.
-// Source: https://github.com/paritysuite/dynamodb-conformance
-// tests/tier3/error-messages/partiqlMultiAttributeIndex.test.ts
-func multiKeyStatement() error {
-	return invalid("PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys.")
 }

@@ -1,4 +1,4 @@
-package dynamodb
+package tables
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/settings"
+	"ratchet/embedded/internal/wire"
 )
 
 // The limits of indexes.
@@ -37,10 +38,10 @@ type indexDefinition struct {
 	settings.Throughput
 }
 
-// indexes checks the definitions of a list of indexes.
-func (c *constraints) indexes(list []indexDefinition, at string, mostKeys int) {
+// constrainIndexes checks the definitions of a list of indexes.
+func constrainIndexes(c *model.Constraints, list []indexDefinition, at string, mostKeys int) {
 	for i := range list {
-		c.index(&list[i], model.Member(at, i), mostKeys)
+		constrainIndex(c, &list[i], model.Member(at, i), mostKeys)
 	}
 }
 
@@ -53,10 +54,10 @@ const (
 	mostGlobalKeys = 2 * maxKeyPart
 )
 
-// index checks the definition of an index, whose KeySchema has mostKeys elements at most.
-func (c *constraints) index(d *indexDefinition, at string, mostKeys int) {
+// constrainIndex checks the definition of an index, whose KeySchema has mostKeys elements at most.
+func constrainIndex(c *model.Constraints, d *indexDefinition, at string, mostKeys int) {
 	c.RequiredName(d.IndexName, at+".indexName")
-	c.keySchema(d.KeySchema, at+".keySchema", mostKeys)
+	constrainKeySchema(c, d.KeySchema, at+".keySchema", mostKeys)
 
 	if d.Projection == nil {
 		c.Missing(at + ".projection")
@@ -64,21 +65,21 @@ func (c *constraints) index(d *indexDefinition, at string, mostKeys int) {
 		c.OneOf(d.Projection.ProjectionType, at+".projection.projectionType", indexes.All, indexes.Include, indexes.KeysOnly)
 
 		if names := d.Projection.NonKeyAttributes; names != nil {
-			c.Length(len(names), list(names), at+".projection.nonKeyAttributes", 1, mostNonKey)
+			c.Length(len(names), model.List(names), at+".projection.nonKeyAttributes", 1, mostNonKey)
 		}
 	}
-	d.ProvisionedThroughput.Constrain(&c.Constraints, at+".provisionedThroughput")
+	d.ProvisionedThroughput.Constrain(c, at+".provisionedThroughput")
 }
 
 // addLocalIndexes checks the definitions of local indexes against the table and adds them.
-func (r *tableRecord) addLocalIndexes(list []indexDefinition, kinds definitions) error {
+func (r *Record) addLocalIndexes(list []indexDefinition, kinds definitions) error {
 	switch {
 	case list == nil:
 		return nil
 	case len(list) == 0:
-		return invalid("One or more parameter values were invalid: List of LocalSecondaryIndexes is empty")
+		return wire.Invalid("One or more parameter values were invalid: List of LocalSecondaryIndexes is empty")
 	case r.Keys.Range.Name == "":
-		return invalid("One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
+		return wire.Invalid("One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
 	}
 
 	for i := range list {
@@ -94,7 +95,7 @@ func (r *tableRecord) addLocalIndexes(list []indexDefinition, kinds definitions)
 
 	// A faulty definition is reported before the number of indexes.
 	if len(list) > maxLocalIndexes {
-		return invalid("One or more parameter values were invalid: Number of LocalSecondaryIndexes exceeds per-table limit of %d", maxLocalIndexes)
+		return wire.Invalid("One or more parameter values were invalid: Number of LocalSecondaryIndexes exceeds per-table limit of %d", maxLocalIndexes)
 	}
 
 	return nil
@@ -103,9 +104,9 @@ func (r *tableRecord) addLocalIndexes(list []indexDefinition, kinds definitions)
 // addGlobalIndexes checks the definitions of global indexes against the table and adds them. Attributes
 // that no key uses come after the keys of all indexes, before the rest.
 // Source: finding DDB-TABLE-127 of ack-api-quirks, services/dynamodb, recorded on the service
-func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions) error {
+func (r *Record) addGlobalIndexes(list []indexDefinition, kinds definitions) error {
 	if list != nil && len(list) == 0 {
-		return invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexes is empty")
+		return wire.Invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexes is empty")
 	}
 
 	indexes := make([]indexes.Index, len(list))
@@ -118,7 +119,7 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 
 	// The check knows the keys of all indexes, because a later index may be the only one
 	// to use a definition.
-	whole := tableRecord{Keys: r.Keys, Indexes: slices.Concat(r.Indexes, indexes)}
+	whole := Record{Keys: r.Keys, Indexes: slices.Concat(r.Indexes, indexes)}
 	if err := kinds.checkUsed(&whole); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 	}
 
 	if len(list) > maxGlobalIndexes {
-		return invalid("One or more parameter values were invalid: GlobalSecondaryIndex count exceeds the per-table limit of %d", maxGlobalIndexes)
+		return wire.Invalid("One or more parameter values were invalid: GlobalSecondaryIndex count exceeds the per-table limit of %d", maxGlobalIndexes)
 	}
 
 	return nil
@@ -138,7 +139,7 @@ func (r *tableRecord) addGlobalIndexes(list []indexDefinition, kinds definitions
 
 // newIndex checks the key of a definition and returns the index with it.
 // The constraints of the API model were checked.
-func (r *tableRecord) newIndex(d *indexDefinition, local bool, kinds definitions) (x indexes.Index, err error) {
+func (r *Record) newIndex(d *indexDefinition, local bool, kinds definitions) (x indexes.Index, err error) {
 	x = indexes.Index{Name: *d.IndexName, Local: local}
 	if !local {
 		x.Keys, err = kinds.globalKeys(d.KeySchema)
@@ -153,7 +154,7 @@ func (r *tableRecord) newIndex(d *indexDefinition, local bool, kinds definitions
 }
 
 // addIndex checks the rest of a definition and adds the index to the record, without a number.
-func (r *tableRecord) addIndex(x indexes.Index, d *indexDefinition) error {
+func (r *Record) addIndex(x indexes.Index, d *indexDefinition) error {
 	if err := setProjection(&x, d.Projection); err != nil {
 		return err
 	}
@@ -168,8 +169,8 @@ func (r *tableRecord) addIndex(x indexes.Index, d *indexDefinition) error {
 		}
 	}
 
-	if r.indexNamed(x.Name) != nil {
-		return invalid("One or more parameter values were invalid: Duplicate index name: %s", x.Name)
+	if r.IndexNamed(x.Name) != nil {
+		return wire.Invalid("One or more parameter values were invalid: Duplicate index name: %s", x.Name)
 	}
 
 	// Cloned, because append could write into the array of a published state.
@@ -182,14 +183,14 @@ func (r *tableRecord) addIndex(x indexes.Index, d *indexDefinition) error {
 // An attribute that two indexes project counts twice.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Projection.html; the
 // words are not recorded
-func (r *tableRecord) checkProjected() error {
+func (r *Record) checkProjected() error {
 	count := 0
 	for i := range r.Indexes {
 		count += len(r.Indexes[i].NonKey)
 	}
 
 	if count > maxNonKey {
-		return invalid("One or more parameter values were invalid: NonKeyAttributes count exceeds the limit of %d", maxNonKey)
+		return wire.Invalid("One or more parameter values were invalid: NonKeyAttributes count exceeds the limit of %d", maxNonKey)
 	}
 
 	return nil
@@ -197,20 +198,20 @@ func (r *tableRecord) checkProjected() error {
 
 func setProjection(x *indexes.Index, p *projectionDefinition) error {
 	if p.ProjectionType == "" {
-		return invalid("One or more parameter values were invalid: Unknown ProjectionType: null")
+		return wire.Invalid("One or more parameter values were invalid: Unknown ProjectionType: null")
 	}
 
 	switch {
 	case p.ProjectionType == indexes.Include && len(p.NonKeyAttributes) == 0:
-		return invalid("One or more parameter values were invalid: ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+		return wire.Invalid("One or more parameter values were invalid: ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
 	case p.ProjectionType != indexes.Include && p.NonKeyAttributes != nil:
-		return invalid("One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified", p.ProjectionType)
+		return wire.Invalid("One or more parameter values were invalid: ProjectionType is %s, but NonKeyAttributes is specified", p.ProjectionType)
 	}
 
 	for i, name := range p.NonKeyAttributes {
 		if slices.Contains(p.NonKeyAttributes[:i], name) {
 			// Source: finding DDB-TABLE-126 of ack-api-quirks, services/dynamodb, recorded on the service
-			return invalid("One or more parameter values were invalid: Duplicate element in NonKeyAttributes: %s", name)
+			return wire.Invalid("One or more parameter values were invalid: Duplicate element in NonKeyAttributes: %s", name)
 		}
 	}
 
@@ -223,9 +224,9 @@ func setProjection(x *indexes.Index, p *projectionDefinition) error {
 func checkLocal(x *indexes.Index, table keyspace.Schema) error {
 	switch {
 	case x.Keys.Range.Name == "":
-		return invalid("One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", x.Name)
+		return wire.Invalid("One or more parameter values were invalid: Index KeySchema does not have a range key for index: %s", x.Name)
 	case x.Keys.Hash.Name != table.Hash.Name:
-		return invalid("One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: %s. index hash key: %s, table hash key: %s",
+		return wire.Invalid("One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: %s. index hash key: %s, table hash key: %s",
 			x.Name, x.Keys.Hash.Name, table.Hash.Name)
 	}
 
@@ -236,7 +237,7 @@ func checkLocal(x *indexes.Index, table keyspace.Schema) error {
 func setThroughput(x *indexes.Index, billing string, t *settings.Provisioned) error {
 	if billing != "PROVISIONED" {
 		if t != nil {
-			return invalid("One or more parameter values were invalid: ProvisionedThroughput should not be specified for index: %s when BillingMode is PAY_PER_REQUEST", x.Name)
+			return wire.Invalid("One or more parameter values were invalid: ProvisionedThroughput should not be specified for index: %s when BillingMode is PAY_PER_REQUEST", x.Name)
 		}
 
 		return nil
@@ -244,7 +245,7 @@ func setThroughput(x *indexes.Index, billing string, t *settings.Provisioned) er
 
 	// Source: ScyllaDB test/alternator, "test_gsi_throughput_required_in_provisioned_mode", which runs on the service
 	if t == nil {
-		return invalid("One or more parameter values were invalid: ProvisionedThroughput is not specified for index: %s", x.Name)
+		return wire.Invalid("One or more parameter values were invalid: ProvisionedThroughput is not specified for index: %s", x.Name)
 	}
 
 	if err := t.CheckBounds(); err != nil {
@@ -260,7 +261,7 @@ func setThroughput(x *indexes.Index, billing string, t *settings.Provisioned) er
 // units.
 // Source: https://github.com/architect/dynalite test/updateTable.js, "should allow table to be
 // converted to PAY_PER_REQUEST and back again", recorded on the service
-func (r *tableRecord) checkIndexUnits() error {
+func (r *Record) checkIndexUnits() error {
 	var lacking []string
 	for i := range r.Indexes {
 		if x := &r.Indexes[i]; r.Billing == "PROVISIONED" && !x.Local && x.ReadUnits == 0 {
@@ -272,54 +273,7 @@ func (r *tableRecord) checkIndexUnits() error {
 		return nil
 	}
 
-	return invalid("One or more parameter values were invalid: ProvisionedThroughput must be specified for index: %s", strings.Join(lacking, ","))
-}
-
-// describeIndexes adds the indexes to a table's description.
-func (s *Service) describeIndexes(d map[string]any, t *table, r *tableRecord) {
-	var global, local []map[string]any
-	for i := range r.Indexes {
-		x := &r.Indexes[i]
-
-		shown := map[string]any{"ProjectionType": x.Projection}
-		if x.Projection == indexes.Include {
-			shown["NonKeyAttributes"] = x.NonKey
-		}
-
-		items, bytes := t.indexCounts(x)
-		index := map[string]any{
-			"IndexName":      x.Name,
-			"IndexArn":       s.arnPrefix() + r.Name + "/index/" + x.Name,
-			"KeySchema":      elements(&x.Keys),
-			"Projection":     shown,
-			"ItemCount":      items,
-			"IndexSizeBytes": bytes,
-		}
-
-		// A local index has no status and no throughput of its own.
-		if x.Local {
-			local = append(local, index)
-			continue
-		}
-
-		index["IndexStatus"] = "ACTIVE"
-		if x.Building {
-			index["IndexStatus"], index["Backfilling"] = "CREATING", true
-		}
-		index["ProvisionedThroughput"] = map[string]any{
-			"ReadCapacityUnits": x.ReadUnits, "WriteCapacityUnits": x.WriteUnits, "NumberOfDecreasesToday": 0,
-		}
-		x.Describe(index, indexOwner(x, r.Billing))
-		global = append(global, index)
-	}
-
-	if global != nil {
-		d["GlobalSecondaryIndexes"] = global
-	}
-
-	if local != nil {
-		d["LocalSecondaryIndexes"] = local
-	}
+	return wire.Invalid("One or more parameter values were invalid: ProvisionedThroughput must be specified for index: %s", strings.Join(lacking, ","))
 }
 
 // indexOwner returns what the index's throughput settings depend on.
