@@ -2,7 +2,6 @@ package dynamodb
 
 import (
 	"testing"
-	"time"
 
 	"ratchet/embedded/internal/attr"
 )
@@ -50,14 +49,5 @@ func TestExpiry(t *testing.T) {
 
 	if _, has := expiryOf(attr.Item{"ttl": text("1763712000")}, "ttl"); has {
 		t.Error("a string is no expiry")
-	}
-}
-
-func TestASpanIsAsLongAsATokenLives(t *testing.T) {
-	for ms := range int64(3) {
-		at := time.UnixMilli(1_800_000_000_000 - 1 + ms)
-		if got, want := span(at.Add(tokenLife)), span(at)+1; got != want {
-			t.Errorf("span %d a life after span %d, want %d", got, span(at), want)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/dynamodb/stripes"
+	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -23,15 +24,13 @@ type Config struct {
 
 // Service serves the tables of one engine.
 type Service struct {
-	cfg      Config
-	db       *store.DB
-	streams  *streams.Service
-	tables   catalog
-	stripes  *stripes.Set
-	countsMu sync.Mutex
-	// tokensDeletedTo is the newest span of request tokens that was deleted. Only Run uses
-	// it.
-	tokensDeletedTo uint64
+	cfg       Config
+	db        *store.DB
+	streams   *streams.Service
+	tables    catalog
+	stripes   *stripes.Set
+	countsMu  sync.Mutex
+	oldTokens tokens.Cleaner // only Run uses it
 	// unfinished tells Run that a request left something to it.
 	unfinished chan struct{}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
@@ -27,8 +29,9 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
-	if err := checkToken(in.ClientRequestToken); err != nil {
-		return nil, err
+	var c model.Constraints
+	if tokens.Constrain(&c, in.ClientRequestToken); c.Err() != nil {
+		return nil, c.Err()
 	}
 
 	stmts, reads, err := in.parseAll()
@@ -48,7 +51,7 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
-	changes, replayed, err := s.transact(actions, newToken(in.ClientRequestToken, in.digest))
+	changes, replayed, err := s.transact(actions, tokens.New(in.ClientRequestToken, in.digest))
 	if err != nil {
 		return nil, err
 	}

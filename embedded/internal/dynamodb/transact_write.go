@@ -14,6 +14,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/stored"
+	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
 )
@@ -60,7 +61,7 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 		return nil, err
 	}
 
-	changes, replayed, err := s.transact(actions, newToken(in.ClientRequestToken, in.digest))
+	changes, replayed, err := s.transact(actions, tokens.New(in.ClientRequestToken, in.digest))
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +105,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/transactions.test.ts
 func (in *transactWriteIn) constrain(s *Service) error {
 	var c constraints
-	if token := in.ClientRequestToken; token != nil {
-		c.Length(len(*token), *token, "clientRequestToken", 1, maxToken)
-	}
+	tokens.Constrain(&c.Constraints, in.ClientRequestToken)
 	c.Capacity(in.ReturnConsumedCapacity)
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
@@ -282,7 +281,7 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 // transact evaluates and writes all actions while it holds all their stripes. If replayed is
 // true, the transaction of the token was made before; the changes then hold the items as
 // they are now.
-func (s *Service) transact(actions []*action, tok *token) (changes []*change, replayed bool, err error) {
+func (s *Service) transact(actions []*action, tok *tokens.Token) (changes []*change, replayed bool, err error) {
 	// The capacity has room for the token's lock.
 	hashes := make([]uint64, len(actions), len(actions)+1)
 	for i, a := range actions {
@@ -293,13 +292,13 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 	// finds the token used.
 	locks := hashes
 	if tok != nil {
-		locks = append(locks, tok.lock)
+		locks = append(locks, tok.Lock)
 	}
 	defer s.stripes.Lock(locks)()
 
 	now := s.cfg.Clock.Now()
 	if tok != nil {
-		used, same, err := s.tokenUsed(tok, now)
+		used, same, err := tok.Used(s.db, now)
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -385,7 +384,7 @@ func (a *action) payload() int {
 
 // writeAll commits the changes that make a difference as one batch. hashes are the hashes of the items, whose
 // stripes the caller holds.
-func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, tok *token) error {
+func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, tok *tokens.Token) error {
 	b := s.db.NewBatch()
 	var records []streams.Change
 	for _, c := range changes {
@@ -399,7 +398,7 @@ func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, to
 	}
 
 	if tok != nil {
-		tok.stage(b, now)
+		tok.Stage(b, now)
 	}
 
 	// All items stay as they are, and there is no token to store.
