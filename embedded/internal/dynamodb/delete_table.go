@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ratchet/embedded/internal/dynamodb/expiries"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/store"
@@ -89,10 +90,9 @@ func (s *Service) deleteData(r *tables.Record) error {
 	b.Delete(keyspace.TablePrefix(keyspace.KindDeleted, r.No))
 	b.Delete(keyspace.TablePrefix(keyspace.KindCounts, r.No))
 
-	for _, kind := range []byte{keyspace.KindItem, keyspace.KindExpiry} {
-		prefix := keyspace.TablePrefix(kind, r.No)
-		b.DeleteRange(prefix, store.PrefixEnd(prefix))
-	}
+	items := keyspace.TablePrefix(keyspace.KindItem, r.No)
+	b.DeleteRange(items, store.PrefixEnd(items))
+	expiries.StageDeletion(b, r.No)
 
 	for i := range r.Indexes {
 		r.Indexes[i].StageDeletion(b)

@@ -1,21 +1,14 @@
 package dynamodb
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
 
-	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/expiries"
 	"ratchet/embedded/internal/dynamodb/stored"
 )
-
-// maxExpiryAge is how long after its expiry an item is still removed. AWS keeps items whose
-// expiry is more than five years ago.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html
-const maxExpiryAge = 5 * 365 * 24 * time.Hour
 
 // sweep removes the items whose time to live has ended.
 func (s *Service) sweep(ctx context.Context, now time.Time) error {
@@ -24,14 +17,8 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 			continue
 		}
 
-		prefix := keyspace.TablePrefix(keyspace.KindExpiry, t.no)
-		boundary := func(at time.Time) []byte {
-			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
-		}
-
-		// The range ends before hi, so hi is the next second.
-		hi := boundary(now.Add(time.Second))
-		for lo := boundary(now.Add(-maxExpiryAge)); lo != nil; {
+		lo, hi := expiries.Due(t.no, now)
+		for lo != nil {
 			keys, next, err := s.keysFrom(lo, hi)
 			if err != nil {
 				return err
@@ -79,8 +66,7 @@ func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now ti
 // newExpiryRemoval returns the action that removes the item of an entry of the index of
 // expiries, nil if the item is gone.
 func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*action, error) {
-	// The rest of the entry is the rest of the item's key: see expiryKey.
-	raw, ok, err := s.db.Get(append(bytes.Clone(t.Prefix), entry[18:]...))
+	raw, ok, err := s.db.Get(expiries.ItemKey(&t.Space, entry))
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -122,6 +108,6 @@ func (s *Service) removeExpired(actions []*action) error {
 // isExpired reports whether the sweep may remove the item as it is now. Since the sweep read the index, the
 // item's time to live may have been extended, or the table's switched off.
 func (c *change) isExpired() bool {
-	at, has := expiryOf(c.old, c.state.record.TTL)
+	at, has := expiries.Of(c.old, c.state.record.TTL)
 	return has && at <= c.expireAt
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/expiries"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/store"
@@ -147,13 +148,13 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 	attribute := t.state.Load().record.TTL
 
 	err := s.eachItem(ctx, t, func(key []byte, item attr.Item) error {
-		at, has := expiryOf(item, attribute)
+		at, has := expiries.Of(item, attribute)
 		if !has {
 			return nil
 		}
 
 		b := s.db.NewBatch()
-		b.Set(t.expiryKey(at, key), nil)
+		b.Set(expiries.Key(t.no, &t.Space, at, key), nil)
 
 		return b.CommitLater() // the record below flushes them all
 	})
@@ -230,7 +231,7 @@ func (s *Service) keysFrom(lo, hi []byte) (keys [][]byte, next []byte, err error
 
 func (s *Service) deleteExpiries(t *table) error {
 	b := s.db.NewBatch()
-	prefix := keyspace.TablePrefix(keyspace.KindExpiry, t.no)
-	b.DeleteRange(prefix, store.PrefixEnd(prefix))
+	expiries.StageDeletion(b, t.no)
+
 	return b.Commit()
 }
