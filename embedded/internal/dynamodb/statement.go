@@ -2,56 +2,16 @@ package dynamodb
 
 import (
 	"context"
-	"strings"
 
-	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
 
-// maxStatement is the length of the longest PartiQL statement in characters.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ExecuteStatement.html
-const maxStatement = 8192
-
-// statementIn is a PartiQL statement with its parameters.
-type statementIn struct {
-	Statement                           *string
-	Parameters                          []attr.Value
-	ReturnValuesOnConditionCheckFailure string
-}
-
-// parse reads the statement. member names it in messages.
-func (in *statementIn) parse(member string) (*partiql.Statement, error) {
-	if err := checkReturnsOnFailure(in.ReturnValuesOnConditionCheckFailure); err != nil {
-		return nil, err
-	}
-
-	switch {
-	case in.Statement == nil:
-		return nil, wire.Missing(member)
-	case *in.Statement == "":
-		return nil, wire.BadParameter("''", member, "Member must have length greater than or equal to 1")
-	case len([]rune(*in.Statement)) > maxStatement:
-		return nil, wire.BadParameter("'"+*in.Statement+"'", member, "Member must have length less than or equal to 8192")
-	}
-
-	// Source: https://github.com/aws/aws-sdk-js-v3/issues/3529, observed on the service
-	if in.Parameters != nil && len(in.Parameters) == 0 {
-		return nil, wire.BadParameter("'[]'", strings.TrimSuffix(member, "statement")+"parameters", "Member must have length greater than or equal to 1")
-	}
-
-	stmt, err := partiql.Parse(*in.Statement, in.Parameters)
-	if err != nil {
-		return nil, asWireError(err)
-	}
-
-	return stmt, nil
-}
-
 type executeStatementIn struct {
-	statementIn
+	statements.Request
 	ConsistentRead         bool
 	Limit                  *int64
 	NextToken              *string
@@ -67,7 +27,7 @@ func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (a
 		return nil, err
 	}
 
-	stmt, err := in.parse("statement")
+	stmt, err := in.Parse("statement")
 	if err != nil {
 		return nil, err
 	}

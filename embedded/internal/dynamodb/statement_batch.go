@@ -9,6 +9,7 @@ import (
 
 	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
@@ -18,7 +19,7 @@ import (
 const maxBatchStatements = 25
 
 type batchStatementIn struct {
-	statementIn
+	statements.Request
 	ConsistentRead bool
 }
 
@@ -76,23 +77,23 @@ func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, erro
 }
 
 // batchMembers reads the statements. An error that concerns one of them goes into its member.
-func (s *Service) batchMembers(statements []batchStatementIn) ([]batchMember, error) {
-	members := make([]batchMember, len(statements))
+func (s *Service) batchMembers(in []batchStatementIn) ([]batchMember, error) {
+	members := make([]batchMember, len(in))
 	reads, writes := false, false
 	seen := map[string]bool{}
 
-	for i := range statements {
+	for i := range in {
 		m := &members[i]
 		name := fmt.Sprintf("statements.%d.member.statement", i+1)
 
 		// A statement that breaks the API model refuses the whole batch; parse has the message.
-		if statements[i].Statement == nil || *statements[i].Statement == "" {
-			_, err := statements[i].parse(name)
+		if in[i].Statement == nil || *in[i].Statement == "" {
+			_, err := in[i].Parse(name)
 			return nil, err
 		}
 
-		if m.stmt, m.err = statements[i].parse(name); m.err == nil {
-			m.err = s.resolveMember(m, statements[i].ReturnValuesOnConditionCheckFailure)
+		if m.stmt, m.err = in[i].Parse(name); m.err == nil {
+			m.err = s.resolveMember(m, in[i].ReturnValuesOnConditionCheckFailure)
 		}
 
 		// Any other error, such as a fault of the store, is no answer to a statement.
@@ -173,13 +174,13 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 		return nil, whole
 	}
 
-	if err := checkKeyPaths(t, stmt); err != nil {
+	if err := statements.CheckKeyPaths(&t.Keys, stmt); err != nil {
 		return nil, err
 	}
 
-	item, err := t.statementKey(stmt.Where)
+	item, err := statements.Key(&t.Keys, stmt.Where)
 	switch {
-	case errors.Is(err, errNoKey):
+	case errors.Is(err, statements.ErrNoKey):
 		return nil, whole
 	case err != nil:
 		return nil, err
@@ -190,7 +191,7 @@ func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*ite
 		return nil, err
 	}
 
-	return &itemRead{table: t, key: key, shape: shapeOf(stmt.Columns)}, nil
+	return &itemRead{table: t, key: key, shape: statements.Row(stmt.Columns)}, nil
 }
 
 // runMember runs one statement and appends its response.

@@ -8,13 +8,14 @@ import (
 
 	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
 
 type executeTransactionIn struct {
-	TransactStatements     []statementIn
+	TransactStatements     []statements.Request
 	ClientRequestToken     *string
 	ReturnConsumedCapacity string
 }
@@ -68,7 +69,7 @@ func (in *executeTransactionIn) parseAll() (stmts []*partiql.Statement, reads bo
 	selects := 0
 
 	for i := range in.TransactStatements {
-		stmt, err := in.TransactStatements[i].parse("transactStatements." + strconv.Itoa(i+1) + ".member.statement")
+		stmt, err := in.TransactStatements[i].Parse("transactStatements." + strconv.Itoa(i+1) + ".member.statement")
 		if err == nil {
 			err = checkTransacted(stmt)
 		}
@@ -134,7 +135,7 @@ func (in *executeTransactionIn) digest() [sha256.Size]byte {
 	for i := range in.TransactStatements {
 		stmt := &in.TransactStatements[i]
 		if stmt.Statement != nil {
-			b = stmt.appendTo(b)
+			b = stmt.AppendTo(b)
 		}
 	}
 

@@ -2,7 +2,7 @@ package dynamodb
 
 import (
 	"ratchet/embedded/internal/attr"
-	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
 )
 
@@ -18,7 +18,7 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 		return newInsert(t, stmt.Item)
 	}
 
-	key, err := t.statementKey(stmt.Where)
+	key, err := statements.Key(&t.Keys, stmt.Where)
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +49,8 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 
 // newInsert returns the action that puts an item where there is none.
 func newInsert(t *table, item attr.Item) (*action, error) {
-	// These errors are in the words of PartiQL. newPut has the words of PutItem.
-	for _, k := range t.Keys.Attrs() {
-		v, ok := item[k.Name]
-		if !ok {
-			return nil, &keyspace.Mismatch{Err: invalid("Key attribute should be present in the item: Key %s", k.Name)}
-		}
-
-		if v.Kind != k.Kind {
-			return nil, keyTypeMismatch(k)
-		}
+	if err := statements.CheckInsert(&t.Keys, item); err != nil {
+		return nil, err
 	}
 
 	a, err := newPut(t, item)
@@ -68,39 +60,4 @@ func newInsert(t *table, item attr.Item) (*action, error) {
 	a.insert = true
 
 	return a, nil
-}
-
-func keyTypeMismatch(k keyspace.Attr) error {
-	return &keyspace.Mismatch{Err: invalid("Key attribute's data type should match its data type in table's schema: Key %s", k.Name)}
-}
-
-// errNoKey is the error of a WHERE clause that names no key.
-var errNoKey = &keyspace.Mismatch{Err: invalid("Where clause does not contain a mandatory equality on all key attributes")}
-
-// statementKey returns the key that the WHERE clause names: every key attribute must be equal
-// to a value, or it fails with errNoKey.
-func (t *table) statementKey(where *partiql.Expr) (attr.Item, error) {
-	key := attr.Item{}
-	for _, k := range t.Keys.Attrs() {
-		for _, e := range where.Conjuncts() {
-			c, ok := e.Comparison()
-			if !ok || c.Name != k.Name || c.Operator != "=" {
-				continue
-			}
-
-			if c.Values[0].Kind != k.Kind {
-				return nil, keyTypeMismatch(k)
-			}
-			key[k.Name] = c.Values[0]
-
-			// A second equality is part of the condition.
-			break
-		}
-	}
-
-	if len(key) < len(t.Keys.Attrs()) {
-		return nil, errNoKey
-	}
-
-	return key, nil
 }

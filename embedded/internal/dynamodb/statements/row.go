@@ -1,4 +1,4 @@
-package dynamodb
+package statements
 
 import (
 	"slices"
@@ -21,11 +21,11 @@ type cell struct {
 // inCell is the name under which a value is projected to the rest of its paths.
 const inCell = "value"
 
-// shapeOf returns the function that makes a SELECT's row from an item, nil for all columns. A
+// Row returns the function that makes a SELECT's row from an item, nil for all columns. A
 // column has the name of its last member, but an element of a list other than the first ends the name:
 // a.b[0].c is shown as c, and a.b[2].c as the c in an attribute "b[2]", as in DynamoDB Local 3.1.0.
 // AWS documents no names.
-func shapeOf(columns []expression.Path) func(attr.Item) attr.Item {
+func Row(columns []expression.Path) func(attr.Item) attr.Item {
 	if columns == nil {
 		return nil
 	}
