@@ -12,6 +12,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -74,7 +75,7 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *batchGetIn) constrain(s *Service) error {
-	c := constraints{model.Constraints{Alone: wordsOfBatchGet}}
+	c := model.Constraints{Alone: wordsOfBatchGet}
 	in.constrainItems(&c, s)
 	c.Capacity(in.ReturnConsumedCapacity)
 
@@ -100,7 +101,7 @@ func wordsOfBatchGet(b model.Breach) string {
 // noTables is RequestItems without members as messages quote it.
 const noTables = "'{}'"
 
-func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
+func (in *batchGetIn) constrainItems(c *model.Constraints, s *Service) {
 	switch {
 	case in.RequestItems == nil:
 		c.Missing("requestItems")
@@ -118,8 +119,8 @@ func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
 	for _, name := range names {
 		r := in.RequestItems[name]
 		at := "requestItems." + name + ".member."
-		c.count(len(r.Keys), r.Keys == nil, at+"keys", maxBatchGets)
-		c.attributesToGet(r.AttributesToGet, at+"attributesToGet")
+		c.Count(len(r.Keys), r.Keys == nil, at+"keys", maxBatchGets)
+		c.AttributesToGet(r.AttributesToGet, at+"attributesToGet")
 	}
 }
 
@@ -154,13 +155,13 @@ type batchAnswer struct {
 // draft checks the part of the request for one table, as far as it does not depend on the table, and
 // returns its projection, nil for all.
 func (r *keysAndAttributes) draft() (project *expression.Projection, err error) {
-	err = refuseMix([]parameter{{"AttributesToGet", r.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", r.ProjectionExpression != nil}})
+	err = legacy.RefuseMix([]legacy.Parameter{{Name: "AttributesToGet", Given: r.AttributesToGet != nil}}, []legacy.Parameter{{Name: "ProjectionExpression", Given: r.ProjectionExpression != nil}})
 	if err != nil {
 		return nil, err
 	}
 
-	names := expressionIn{ExpressionAttributeNames: r.ExpressionAttributeNames}
-	if err := names.beside(r.ProjectionExpression != nil, true, ""); err != nil {
+	names := references.Parameters{ExpressionAttributeNames: r.ExpressionAttributeNames}
+	if err := names.Beside(r.ProjectionExpression != nil, true, ""); err != nil {
 		return nil, err
 	}
 
@@ -169,7 +170,7 @@ func (r *keysAndAttributes) draft() (project *expression.Projection, err error) 
 	}
 
 	if project == nil {
-		if project, err = projection(r.ProjectionExpression, r.ExpressionAttributeNames); err != nil {
+		if project, err = references.Projection(r.ProjectionExpression, r.ExpressionAttributeNames); err != nil {
 			return nil, err
 		}
 	}

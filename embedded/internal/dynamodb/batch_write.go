@@ -122,7 +122,7 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 // no other fault.
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/batchOperations.test.ts
 func (in *batchWriteIn) constrain(s *Service) error {
-	c := constraints{model.Constraints{Alone: wordsOfBatchWrite}}
+	c := model.Constraints{Alone: wordsOfBatchWrite}
 	c.Capacity(in.ReturnConsumedCapacity)
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	in.constrainItems(&c)
@@ -150,7 +150,7 @@ func wordsOfBatchWrite(b model.Breach) string {
 	return "The requestItems parameter is required for BatchWriteItem"
 }
 
-func (in *batchWriteIn) constrainItems(c *constraints) {
+func (in *batchWriteIn) constrainItems(c *model.Constraints) {
 	switch {
 	case in.RequestItems == nil:
 		c.Missing("requestItems")

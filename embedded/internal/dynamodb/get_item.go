@@ -8,6 +8,8 @@ import (
 	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
@@ -67,10 +69,10 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *getItemIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	c.Capacity(in.ReturnConsumedCapacity)
-	c.attributesToGet(in.AttributesToGet, "attributesToGet")
-	s.constrainTable(&c.Constraints, in.TableName, "tableName")
+	c.AttributesToGet(in.AttributesToGet, "attributesToGet")
+	s.constrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
 		c.Missing("key")
@@ -82,13 +84,13 @@ func (in *getItemIn) constrain(s *Service) error {
 // draft checks the request as far as it does not depend on the table, and returns its projection,
 // nil for all.
 func (in *getItemIn) draft() (*expression.Projection, error) {
-	err := refuseMix([]parameter{{"AttributesToGet", in.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", in.ProjectionExpression != nil}})
+	err := legacy.RefuseMix([]legacy.Parameter{{Name: "AttributesToGet", Given: in.AttributesToGet != nil}}, []legacy.Parameter{{Name: "ProjectionExpression", Given: in.ProjectionExpression != nil}})
 	if err != nil {
 		return nil, err
 	}
 
-	names := expressionIn{ExpressionAttributeNames: in.ExpressionAttributeNames}
-	if err := names.beside(in.ProjectionExpression != nil, true, ""); err != nil {
+	names := references.Parameters{ExpressionAttributeNames: in.ExpressionAttributeNames}
+	if err := names.Beside(in.ProjectionExpression != nil, true, ""); err != nil {
 		return nil, err
 	}
 
@@ -100,7 +102,7 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 		return legacy.AttributesToGet(in.AttributesToGet)
 	}
 
-	return projection(in.ProjectionExpression, in.ExpressionAttributeNames)
+	return references.Projection(in.ProjectionExpression, in.ExpressionAttributeNames)
 }
 
 // read returns an item of the table, nil if there is none.
@@ -111,29 +113,4 @@ func (s *Service) read(t *table, key keyspace.Primary) (stored.Item, error) {
 	}
 
 	return raw, err
-}
-
-// projection parses an optional ProjectionExpression, the only expression of its
-// request.
-func projection(src *string, names map[string]string) (*expression.Projection, error) {
-	in := expressionIn{ExpressionAttributeNames: names}
-
-	p, err := in.params("", src != nil)
-	if err != nil || src == nil {
-		return nil, err
-	}
-
-	project, err := parseProjection(*src, p)
-	if err != nil {
-		return nil, err
-	}
-
-	return project, p.Unused()
-}
-
-func parseProjection(src string, p *expression.Params) (*expression.Projection, error) {
-	if src == "" {
-		return nil, invalid("Invalid ProjectionExpression: The expression can not be empty;")
-	}
-	return expression.ParseProjection(src, p)
 }

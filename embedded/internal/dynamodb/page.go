@@ -8,6 +8,8 @@ import (
 	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
@@ -36,11 +38,11 @@ type pageIn struct {
 	Select                 string
 	AttributesToGet        []string
 	ConditionalOperator    string
-	expressionIn
+	references.Parameters
 }
 
 // constrainSelect checks the members that come first in Query and in Scan.
-func (in *pageIn) constrainSelect(c *constraints) {
+func (in *pageIn) constrainSelect(c *model.Constraints) {
 	c.OneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 
 	if in.IndexName != nil {
@@ -110,15 +112,17 @@ type page struct {
 
 // legacyParameters returns the legacy parameters that Query and Scan share, in the order in which
 // messages list them. name is QueryFilter or ScanFilter.
-func (in *pageIn) legacyParameters(name string, filter map[string]legacy.Condition) []parameter {
-	return []parameter{
-		{"AttributesToGet", len(in.AttributesToGet) > 0}, {name, len(filter) > 0}, {"ConditionalOperator", in.ConditionalOperator != ""},
+func (in *pageIn) legacyParameters(name string, filter map[string]legacy.Condition) []legacy.Parameter {
+	return []legacy.Parameter{
+		{Name: "AttributesToGet", Given: len(in.AttributesToGet) > 0},
+		{Name: name, Given: len(filter) > 0},
+		{Name: "ConditionalOperator", Given: in.ConditionalOperator != ""},
 	}
 }
 
 // expressionParameters is legacyParameters for the expressions.
-func (in *pageIn) expressionParameters() []parameter {
-	return []parameter{{"ProjectionExpression", in.ProjectionExpression != nil}, {"FilterExpression", in.FilterExpression != nil}}
+func (in *pageIn) expressionParameters() []legacy.Parameter {
+	return []legacy.Parameter{{Name: "ProjectionExpression", Given: in.ProjectionExpression != nil}, {Name: "FilterExpression", Given: in.FilterExpression != nil}}
 }
 
 // setLegacyFilter sets the filter to a QueryFilter or ScanFilter.
@@ -138,13 +142,13 @@ func (pg *page) setLegacyFilter(filter map[string]legacy.Condition) error {
 // request has no expressions.
 func (pg *page) parse(p *expression.Params) (err error) {
 	if pg.in.FilterExpression != nil {
-		if pg.filter, err = parseCondition("FilterExpression", *pg.in.FilterExpression, p); err != nil {
+		if pg.filter, err = references.ParseCondition("FilterExpression", *pg.in.FilterExpression, p); err != nil {
 			return err
 		}
 	}
 
 	if pg.in.ProjectionExpression != nil {
-		if pg.project, err = parseProjection(*pg.in.ProjectionExpression, p); err != nil {
+		if pg.project, err = references.ParseProjection(*pg.in.ProjectionExpression, p); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
@@ -45,7 +46,7 @@ func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, erro
 		return nil, err
 	}
 
-	if err := checkCount(len(in.Statements), in.Statements == nil, "statements", maxBatchStatements); err != nil {
+	if err := model.CheckCount(len(in.Statements), in.Statements == nil, "statements", maxBatchStatements); err != nil {
 		return nil, err
 	}
 

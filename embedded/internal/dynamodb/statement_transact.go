@@ -26,7 +26,7 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
-	if err := checkCount(len(in.TransactStatements), in.TransactStatements == nil, "transactStatements", maxTransactItems); err != nil {
+	if err := model.CheckCount(len(in.TransactStatements), in.TransactStatements == nil, "transactStatements", maxTransactItems); err != nil {
 		return nil, err
 	}
 

@@ -167,8 +167,8 @@ func (s *Service) lookup(name *string) (*table, error) {
 
 // tableName checks a TableName parameter, which may be an ARN, and returns the name.
 func (s *Service) tableName(name *string) (string, error) {
-	var c constraints
-	n := s.constrainTable(&c.Constraints, name, "tableName")
+	var c model.Constraints
+	n := s.constrainTable(&c, name, "tableName")
 
 	return n, c.Err()
 }

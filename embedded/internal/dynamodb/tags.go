@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/wire"
 )
@@ -16,8 +17,8 @@ type tagResourceIn struct {
 }
 
 func (s *Service) tagResource(_ context.Context, in *tagResourceIn) (any, error) {
-	var c constraints
-	c.resource(in.ResourceArn)
+	var c model.Constraints
+	c.Resource(in.ResourceArn)
 
 	if in.Tags == nil {
 		c.Missing("tags")
@@ -40,8 +41,8 @@ type untagResourceIn struct {
 }
 
 func (s *Service) untagResource(_ context.Context, in *untagResourceIn) (any, error) {
-	var c constraints
-	c.resource(in.ResourceArn)
+	var c model.Constraints
+	c.Resource(in.ResourceArn)
 
 	if in.TagKeys == nil {
 		c.Missing("tagKeys")
@@ -56,15 +57,6 @@ func (s *Service) untagResource(_ context.Context, in *untagResourceIn) (any, er
 	}
 
 	return s.retag(in.ResourceArn, "UntagResource", func(r *tables.Record) error { return r.RemoveTags(in.TagKeys) })
-}
-
-// resource checks a ResourceArn against the API model.
-func (c *constraints) resource(arn *string) {
-	if arn == nil {
-		c.Missing("resourceArn")
-		return
-	}
-	c.Length(len(*arn), *arn, "resourceArn", 1, 1283)
 }
 
 // retag changes the tags of a table.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/references"
 )
 
 func text(s string) attr.Value { return attr.Value{Kind: attr.S, Str: s} }
@@ -11,7 +12,7 @@ func text(s string) attr.Value { return attr.Value{Kind: attr.S, Str: s} }
 func TestDigest(t *testing.T) {
 	request := func(edit func(*transactAction)) *transactWriteIn {
 		name, expr := "t", "SET a = :a"
-		a := &transactAction{TableName: &name, Key: attr.Item{"id": text("1")}, UpdateExpression: &expr, expressionIn: expressionIn{
+		a := &transactAction{TableName: &name, Key: attr.Item{"id": text("1")}, UpdateExpression: &expr, Parameters: references.Parameters{
 			ExpressionAttributeNames:  map[string]string{"#a": "x", "#b": "y"},
 			ExpressionAttributeValues: attr.Item{":a": text("1"), ":b": text("2")},
 		}}

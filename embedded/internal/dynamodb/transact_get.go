@@ -8,6 +8,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
@@ -126,9 +127,9 @@ func (r *itemRead) add(out *answer.Object, raw stored.Item) error {
 
 // constrain checks the members against the API model.
 func (in *transactGetIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	c.Capacity(in.ReturnConsumedCapacity)
-	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
+	c.Count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
 
 	for i, item := range in.TransactItems {
 		if item.Get == nil {
@@ -137,7 +138,7 @@ func (in *transactGetIn) constrain(s *Service) error {
 
 		// Usually the table exists, and member need not build a text.
 		if name := item.Get.TableName; name == nil || s.tables.get(*name) == nil {
-			s.constrainTable(&c.Constraints, name, model.Member("transactItems", i)+".get.tableName")
+			s.constrainTable(&c, name, model.Member("transactItems", i)+".get.tableName")
 		}
 
 		if item.Get.Key == nil {
@@ -155,7 +156,7 @@ func (get *transactGet) draft() (*expression.Projection, error) {
 		return nil, invalid("Invalid Request: TransactGetItems should contain Get requests")
 	}
 
-	project, err := projection(get.ProjectionExpression, get.ExpressionAttributeNames)
+	project, err := references.Projection(get.ProjectionExpression, get.ExpressionAttributeNames)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/streams"
@@ -33,7 +33,7 @@ type transactAction struct {
 	Key                 attr.Item
 	UpdateExpression    *string
 	ConditionExpression *string
-	expressionIn
+	references.Parameters
 	ReturnValuesOnConditionCheckFailure string
 }
 
@@ -104,11 +104,11 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 // constrain checks the members against the API model.
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/transactions.test.ts
 func (in *transactWriteIn) constrain(s *Service) error {
-	var c constraints
-	tokens.Constrain(&c.Constraints, in.ClientRequestToken)
+	var c model.Constraints
+	tokens.Constrain(&c, in.ClientRequestToken)
 	c.Capacity(in.ReturnConsumedCapacity)
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
-	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
+	c.Count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
 
 	for i := range in.TransactItems {
 		for v, part := range in.TransactItems[i].parts() {
@@ -125,11 +125,11 @@ func (in *transactWriteIn) constrain(s *Service) error {
 var partNames = [4]string{put: "put", update: "update", remove: "delete", check: "conditionCheck"}
 
 // constrain checks the i-th action against the API model.
-func (a *transactAction) constrain(c *constraints, s *Service, v verb, i int) {
+func (a *transactAction) constrain(c *model.Constraints, s *Service, v verb, i int) {
 	// A function, because only a fault needs the text.
 	at := func() string { return model.Member("transactItems", i) + "." + partNames[v] }
 	if a.TableName == nil || s.tables.get(*a.TableName) == nil {
-		s.constrainTable(&c.Constraints, a.TableName, at()+".tableName")
+		s.constrainTable(c, a.TableName, at()+".tableName")
 	}
 
 	for _, required := range []struct {
@@ -202,40 +202,11 @@ func cancelMismatches(n int, bind func(i int) error) error {
 	return nil
 }
 
-// count checks the length of a list: 1 to limit.
-func (c *constraints) count(n int, missing bool, member string, limit int) {
-	if missing {
-		c.Missing(member)
-		return
-	}
-
-	if n < 1 || n > limit {
-		c.Length(n, membersText(n), member, 1, limit)
-	}
-}
-
-// membersText returns a list as the message about its length quotes it.
-func membersText(n int) string {
-	if n == 0 {
-		return "[]"
-	}
-
-	return fmt.Sprintf("[%d members]", n)
-}
-
-// checkCount checks the length of a list: 1 to limit.
-func checkCount(n int, missing bool, member string, limit int) error {
-	var c constraints
-	c.count(n, missing, member, limit)
-
-	return c.Err()
-}
-
 // checkUnused refuses names and values beside a part without an expression.
 func (i *transactWriteItem) checkUnused() error {
 	for _, part := range i.parts() {
 		if part != nil && part.UpdateExpression == nil && part.ConditionExpression == nil {
-			_, err := part.params("ConditionExpression is", false)
+			_, err := part.Params("ConditionExpression is", false)
 			return err
 		}
 	}
@@ -265,10 +236,10 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 
 	switch {
 	case kind == update:
-		err = a.setUpdate(only.UpdateExpression, only.ConditionExpression, &only.expressionIn)
+		err = a.setUpdate(only.UpdateExpression, only.ConditionExpression, &only.Parameters)
 	// Without expressions, checkUnused looks for names and values later, when the table is known.
 	case only.ConditionExpression != nil:
-		err = a.setCondition(only.ConditionExpression, &only.expressionIn)
+		err = a.setCondition(only.ConditionExpression, &only.Parameters)
 	}
 
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
@@ -17,7 +19,7 @@ type updateItemIn struct {
 	Key                 attr.Item
 	UpdateExpression    *string
 	ConditionExpression *string
-	expressionIn
+	references.Parameters
 	returnsIn
 	AttributeUpdates map[string]legacy.AttributeUpdate
 	legacy.Conditional
@@ -64,8 +66,8 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 
 // setUpdate parses the expressions of an update. Without an expression the action only creates the
 // item if there is none.
-func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
-	p, err := in.params("UpdateExpression and ConditionExpression are", src != nil || condition != nil)
+func (a *action) setUpdate(src, condition *string, in *references.Parameters) error {
+	p, err := in.Params("UpdateExpression and ConditionExpression are", src != nil || condition != nil)
 	if err != nil || p == nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 	}
 
 	if condition != nil {
-		if a.cond, err = parseCondition("ConditionExpression", *condition, p); err != nil {
+		if a.cond, err = references.ParseCondition("ConditionExpression", *condition, p); err != nil {
 			return err
 		}
 	}
@@ -104,17 +106,17 @@ func (a *action) keepsKey() error {
 
 // constrain checks the members against the API model.
 func (in *updateItemIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	c.Capacity(in.ReturnConsumedCapacity)
-	s.constrainTable(&c.Constraints, in.TableName, "tableName")
+	s.constrainTable(&c, in.TableName, "tableName")
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
-	c.returnValues(in.ReturnValues)
+	c.ReturnValues(in.ReturnValues)
 
 	if in.Key == nil {
 		c.Missing("key")
 	}
-	in.Conditional.Constrain(&c.Constraints)
-	c.returnsOnFailure(in.ReturnValuesOnConditionCheckFailure)
+	in.Conditional.Constrain(&c)
+	c.ReturnsOnFailure(in.ReturnValuesOnConditionCheckFailure)
 
 	return c.Err()
 }
@@ -125,10 +127,10 @@ func (in *updateItemIn) refuseMix() error {
 		return nil
 	}
 
-	old := append([]parameter{{"AttributeUpdates", len(in.AttributeUpdates) > 0}}, expectedParameters(&in.Conditional)...)
+	old := append([]legacy.Parameter{{Name: "AttributeUpdates", Given: len(in.AttributeUpdates) > 0}}, legacy.ExpectedParameters(&in.Conditional)...)
 
-	return refuseMix(old, []parameter{
-		{"UpdateExpression", in.UpdateExpression != nil}, {"ConditionExpression", in.ConditionExpression != nil},
+	return legacy.RefuseMix(old, []legacy.Parameter{
+		{Name: "UpdateExpression", Given: in.UpdateExpression != nil}, {Name: "ConditionExpression", Given: in.ConditionExpression != nil},
 	})
 }
 
@@ -139,7 +141,7 @@ func (in *updateItemIn) draft() (*action, error) {
 	}
 
 	used := in.UpdateExpression != nil || in.ConditionExpression != nil
-	if err := in.beside(used, used, "UpdateExpression and ConditionExpression are"); err != nil {
+	if err := in.Beside(used, used, "UpdateExpression and ConditionExpression are"); err != nil {
 		return nil, err
 	}
 
@@ -161,7 +163,7 @@ func (in *updateItemIn) draft() (*action, error) {
 		return a, nil
 	}
 
-	return a, a.setUpdate(in.UpdateExpression, in.ConditionExpression, &in.expressionIn)
+	return a, a.setUpdate(in.UpdateExpression, in.ConditionExpression, &in.Parameters)
 }
 
 // appendReturned adds the attributes that ReturnValues asks for. A whole item is added as it is
