@@ -129,7 +129,7 @@ const mapKeyRules = "[Member must have length less than or equal to 255, Member 
 
 // isNoTableName reports whether the text can be neither a table's name nor its ARN.
 func (s *Service) isNoTableName(name string) bool {
-	_, err := s.tableName(&name)
+	_, err := s.tables.TableName(&name)
 	return err != nil
 }
 
@@ -194,7 +194,7 @@ func (r *keysAndAttributes) draft() (project *expression.Projection, err error) 
 
 // readBatch reads the items of one table into the answer, until the answer is full.
 func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, project *expression.Projection) error {
-	t, err := s.lookup(&name)
+	t, err := s.tables.Lookup(&name)
 	if err != nil {
 		return err
 	}
@@ -226,8 +226,8 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 			break
 		}
 		units := capacity.Read(raw.Size(), r.ConsistentRead)
-		s.charge(t.name, units, 0)
-		b.sum.Add(t.name, capacity.OnTable(units))
+		s.charge(t.Name, units, 0)
+		b.sum.Add(t.Name, capacity.OnTable(units))
 
 		if raw == nil {
 			continue

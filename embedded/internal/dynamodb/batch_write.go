@@ -49,7 +49,7 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 		if changes[i], err = s.evaluate(a); err != nil {
 			return nil, err
 		}
-		sum.Add(a.table.name, changes[i].spent())
+		sum.Add(a.table.Name, changes[i].spent())
 	}
 
 	if err := s.writeAll(changes, hashes, s.cfg.Clock.Now(), nil); err != nil {
@@ -86,7 +86,7 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 
 	seen := map[string]bool{}
 	for i, name := range names {
-		t, err := s.lookup(&name)
+		t, err := s.tables.Lookup(&name)
 		if err != nil {
 			return nil, err
 		}

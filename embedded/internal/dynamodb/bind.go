@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 )
 
@@ -35,7 +36,7 @@ func (a *action) checkValues() error {
 }
 
 // bind checks a draft against its table.
-func (a *action) bind(t *table) (err error) {
+func (a *action) bind(t *catalog.Table) (err error) {
 	a.table = t
 
 	if a.verb != put {
@@ -51,7 +52,7 @@ func (a *action) bind(t *table) (err error) {
 	}
 
 	// An update is checked later, when its new item is known.
-	all := t.state.Load().record.Indexes
+	all := t.State().Record.Indexes
 	for i := range all {
 		if err := all[i].CheckItem(a.item, false); err != nil {
 			return err

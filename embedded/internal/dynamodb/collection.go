@@ -12,7 +12,7 @@ import (
 // hasCollection reports whether the item of the change is in an item collection: whether its
 // table has a local index.
 func (c *change) hasCollection() bool {
-	return slices.ContainsFunc(c.state.record.Indexes, func(x indexes.Index) bool { return x.Local })
+	return slices.ContainsFunc(c.state.Record.Indexes, func(x indexes.Index) bool { return x.Local })
 }
 
 // appendCollection appends the metrics of the item's collection. The estimate is always 0 to 1 GB.
@@ -48,7 +48,7 @@ func addCollections(a *answer.Object, want string, changes []*change) {
 			continue
 		}
 
-		name, metrics := c.table.name, string(c.appendCollection(nil))
+		name, metrics := c.table.Name, string(c.appendCollection(nil))
 		if !slices.Contains(byTable[name], metrics) {
 			byTable[name] = append(byTable[name], metrics)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/store"
@@ -18,19 +19,19 @@ type createTableIn struct{ tables.Create }
 
 func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error) {
 	var name string
-	if err := in.Constrain(func(c *model.Constraints) { name = s.constrainTable(c, in.TableName, "tableName") }); err != nil {
+	if err := in.Constrain(func(c *model.Constraints) { name = s.tables.ConstrainTable(c, in.TableName, "tableName") }); err != nil {
 		return nil, err
 	}
 
-	record, err := in.Record(name, s.keyPrefix())
+	record, err := in.Record(name, s.tables.KeyARNs())
 	if err != nil {
 		return nil, err
 	}
-	s.tables.ddl.Lock()
-	defer s.tables.ddl.Unlock()
+	s.tables.DDL.Lock()
+	defer s.tables.DDL.Unlock()
 
-	// The call holds ddl, so that no other call can create the table after this check.
-	if s.tables.get(name) != nil {
+	// The call holds DDL, so that no other call can create the table after this check.
+	if s.tables.Get(name) != nil {
 		return nil, wire.Errorf("ResourceInUseException", "Table already exists: %s", name)
 	}
 	now := s.cfg.Clock.Now()
@@ -38,12 +39,12 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	b := s.db.NewBatch()
 
 	// Numbers are used up even if the batch fails: they only have to be unique.
-	record.Created, record.BillingSince, record.No, record.ID = now, now, s.nextNumber(b), newTableID()
+	record.Created, record.BillingSince, record.No, record.ID = now, now, s.tables.NextNumber(b), newTableID()
 	for i := range record.Indexes {
-		record.Indexes[i].No = s.nextNumber(b)
+		record.Indexes[i].No = s.tables.NextNumber(b)
 	}
 
-	state := &tableState{record: *record}
+	state := &catalog.State{Record: *record}
 	if spec := in.StreamSpecification; spec != nil && *spec.StreamEnabled {
 		if err := s.enableStream(b, state, now, spec.StreamViewType); err != nil {
 			b.Discard()
@@ -51,7 +52,7 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 		}
 	}
 
-	if err := stageTable(b, &state.record); err != nil {
+	if err := catalog.Stage(b, &state.Record); err != nil {
 		b.Discard()
 		return nil, err
 	}
@@ -61,11 +62,11 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	}
 
 	// The table is published only now: no other call may see a table that a crash could undo.
-	if state.stream != nil {
-		s.streams.Add(state.stream)
+	if state.Stream != nil {
+		s.streams.Add(state.Stream)
 	}
-	t := newTable(state)
-	s.tables.change(func(all map[string]*table) { all[name] = t })
+	t := catalog.NewTable(state)
+	s.tables.Add(t)
 
 	return map[string]any{"TableDescription": s.describe(t, state)}, nil
 }
@@ -81,14 +82,14 @@ func newTableID() string {
 }
 
 // enableStream stages a new stream of the table and enters it into state.
-func (s *Service) enableStream(b *store.Batch, state *tableState, now time.Time, view string) error {
-	r := &state.record
+func (s *Service) enableStream(b *store.Batch, state *catalog.State, now time.Time, view string) error {
+	r := &state.Record
 
 	st, err := s.streams.Create(b, now, streams.Spec{Table: r.Name, View: streams.View(view), HashKey: r.Keys.Hash.Name, RangeKey: r.Keys.Range.Name})
 	if err != nil {
 		return err
 	}
-	state.stream, r.StreamARN, r.StreamOn = st, st.ARN(), true
+	state.Stream, r.StreamARN, r.StreamOn = st, st.ARN(), true
 
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/references"
@@ -32,7 +33,7 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 func (in *deleteItemIn) constrain(s *Service) error {
 	var c model.Constraints
 	in.returnsIn.constrainOld(&c)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
 		c.Missing("key")
@@ -98,7 +99,7 @@ func (a *action) setConditions(condition *string, in *references.Parameters, old
 }
 
 // newKeyed returns an action on the item with that key.
-func newKeyed(v verb, t *table, key attr.Item) (*action, error) {
+func newKeyed(v verb, t *catalog.Table, key attr.Item) (*action, error) {
 	if key == nil {
 		return nil, wire.Missing("key")
 	}
@@ -149,7 +150,7 @@ func (s *Service) answerWrite(a *action, in *returnsIn) (json.RawMessage, error)
 		out.Item("Attributes", c.old)
 	}
 	addCollection(out, in.ReturnItemCollectionMetrics, c)
-	capacity.Add(out, in.ReturnConsumedCapacity, a.table.name, c.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, a.table.Name, c.spent())
 
 	return out.Done(), nil
 }

@@ -75,7 +75,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 		mustAnswer(t, s, "CreateTable", streamedTable)
 		mustAnswer(t, s, "PutItem", putItem)
 
-		old := s.tables.get("items").state.Load()
+		old := s.tables.Get("items").State()
 
 		disk.Free.Store(0)
 		time.Sleep(time.Second)
@@ -88,7 +88,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 		}
 		delay.Store(0)
 
-		if storedKeys(t, db, &old.record) == 0 {
+		if storedKeys(t, db, &old.Record) == 0 {
 			t.Fatal("the disk became full too late")
 		}
 
@@ -116,7 +116,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 			t.Error(err)
 		}
 
-		if n := storedKeys(t, db, &old.record); n > 0 {
+		if n := storedKeys(t, db, &old.Record); n > 0 {
 			t.Errorf("%d keys of the deleted table are left", n)
 		}
 
@@ -124,7 +124,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 			t.Errorf("the table of that name has %s", got)
 		}
 
-		for arn, want := range map[string]string{old.record.StreamARN: `"DISABLED"`, s.tables.get("items").state.Load().record.StreamARN: `"ENABLED"`} {
+		for arn, want := range map[string]string{old.Record.StreamARN: `"DISABLED"`, s.tables.Get("items").State().Record.StreamARN: `"ENABLED"`} {
 			if got := streamStatus(t, s, arn); !strings.Contains(got, want) {
 				t.Errorf("stream %s: %s", arn, got)
 			}

@@ -5,37 +5,19 @@ import (
 	"maps"
 	"slices"
 
-	"ratchet/embedded/internal/dynamodb/tables"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/wire"
 )
 
 type tableIn struct{ TableName *string }
 
-// existingTable is lookup with the message of the operations on tables.
-func (s *Service) existingTable(name *string) (*table, error) {
-	if err := tables.RequireTable(name); err != nil {
-		return nil, err
-	}
-
-	n, err := s.tableName(name)
-	if err != nil {
-		return nil, err
-	}
-
-	if t := s.tables.get(n); t != nil {
-		return t, nil
-	}
-
-	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: Table: %s not found", n)
-}
-
 func (s *Service) describeTable(_ context.Context, in *tableIn) (any, error) {
-	t, err := s.existingTable(in.TableName)
+	t, err := s.tables.Existing(in.TableName)
 	if err != nil {
 		return nil, err
 	}
 
-	return map[string]any{"Table": s.describe(t, t.state.Load())}, nil
+	return map[string]any{"Table": s.describe(t, t.State())}, nil
 }
 
 type listTablesIn struct {
@@ -53,7 +35,7 @@ func (s *Service) listTables(_ context.Context, in *listTablesIn) (any, error) {
 		limit = int(*in.Limit)
 	}
 
-	names := slices.Sorted(maps.Keys(*s.tables.tables.Load()))
+	names := slices.Sorted(maps.Keys(s.tables.All()))
 	if in.ExclusiveStartTableName != nil {
 		// The table may be gone since the last page: its place in the order is enough.
 		at, found := slices.BinarySearch(names, *in.ExclusiveStartTableName)
@@ -76,13 +58,10 @@ func (s *Service) listTables(_ context.Context, in *listTablesIn) (any, error) {
 }
 
 // describe returns the TableDescription.
-func (s *Service) describe(t *table, state *tableState) map[string]any {
-	// The counts can be below 0: a crash loses counted insertions, and deletions follow.
-	counted := tables.Size{Items: max(0, t.count.Load()), Bytes: max(0, t.bytes.Load())}
-
-	d := state.record.Describe(s.arnPrefix(), counted, t.indexCounts)
-	if state.stream != nil {
-		d["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": state.stream.View()}
+func (s *Service) describe(t *catalog.Table, state *catalog.State) map[string]any {
+	d := state.Record.Describe(s.tables.TableARNs(), t.Size(), t.IndexCounts)
+	if state.Stream != nil {
+		d["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": state.Stream.View()}
 	}
 
 	return d

@@ -16,10 +16,6 @@ const maxItem = 400 << 10
 // invalid returns a ValidationException.
 func invalid(format string, args ...any) *wire.Error { return wire.Invalid(format, args...) }
 
-func tableMissing() *wire.Error {
-	return wire.Errorf("ResourceNotFoundException", "Requested resource not found")
-}
-
 // isMissing reports whether err says that a table does not exist.
 func isMissing(err error) bool {
 	var e *wire.Error

@@ -6,6 +6,7 @@ import (
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
@@ -35,7 +36,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	}
 
 	if project != nil {
-		if err := t.checkPaths(project.Paths()); err != nil {
+		if err := checkPaths(t, project.Paths()); err != nil {
 			return nil, err
 		}
 	}
@@ -61,8 +62,8 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 	units := capacity.Read(raw.Size(), in.ConsistentRead)
-	s.charge(t.name, units, 0)
-	capacity.Add(out, in.ReturnConsumedCapacity, t.name, capacity.OnTable(units))
+	s.charge(t.Name, units, 0)
+	capacity.Add(out, in.ReturnConsumedCapacity, t.Name, capacity.OnTable(units))
 
 	return out.Done(), nil
 }
@@ -72,7 +73,7 @@ func (in *getItemIn) constrain(s *Service) error {
 	var c model.Constraints
 	c.Capacity(in.ReturnConsumedCapacity)
 	c.AttributesToGet(in.AttributesToGet, "attributesToGet")
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
 		c.Missing("key")
@@ -106,10 +107,10 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 }
 
 // read returns an item of the table, nil if there is none.
-func (s *Service) read(t *table, key keyspace.Primary) (stored.Item, error) {
+func (s *Service) read(t *catalog.Table, key keyspace.Primary) (stored.Item, error) {
 	raw, err := s.stripes.Of(key.Lock).Read(s.db, key.Bytes)
-	if err == nil && raw == nil && t.state.Load().deleted {
-		err = tableMissing() // the item may have gone with its table
+	if err == nil && raw == nil && t.State().Deleted {
+		err = catalog.Missing() // the item may have gone with its table
 	}
 
 	return raw, err

@@ -6,33 +6,34 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/indexes"
 )
 
 // changeIndexes saves and publishes next, which is before with other indexes. Then it enters the items into a
-// new index and deletes the entries of a removed one. The caller holds ddl.
-func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tableState) error {
+// new index and deletes the entries of a removed one. The caller holds DDL.
+func (s *Service) changeIndexes(ctx context.Context, t *catalog.Table, before, next *catalog.State) error {
 	b := s.db.NewBatch()
-	for i := range next.record.Indexes {
+	for i := range next.Record.Indexes {
 		// A new index. A number of its own keeps it apart from the entries of a removed index that
 		// had the same name.
-		if next.record.Indexes[i].No == 0 {
-			next.record.Indexes[i].No = s.nextNumber(b)
+		if next.Record.Indexes[i].No == 0 {
+			next.Record.Indexes[i].No = s.tables.NextNumber(b)
 		}
 	}
 
 	if err := stageAndCommit(b, next, b.Commit); err != nil {
 		return err
 	}
-	t.state.Store(next)
+	t.Publish(next)
 
 	// Writers with the old state do not maintain a new index, and still write to a removed one: they
 	// must end first.
 	s.stripes.WaitForWriters()
 
-	for i := range before.record.Indexes {
-		x := &before.record.Indexes[i]
-		if next.record.IndexNamed(x.Name) != nil {
+	for i := range before.Record.Indexes {
+		x := &before.Record.Indexes[i]
+		if next.Record.IndexNamed(x.Name) != nil {
 			continue
 		}
 
@@ -42,7 +43,7 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 		if err := b.Commit(); err != nil {
 			return err
 		}
-		t.counters.Delete(x.No)
+		t.ForgetIndex(x)
 	}
 
 	err := s.buildIndexes(ctx, t)
@@ -52,15 +53,15 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 }
 
 // buildIndexes enters the table's items into the indexes that are being built. Writers
-// maintain these indexes meanwhile. The caller holds ddl.
-func (s *Service) buildIndexes(ctx context.Context, t *table) error {
-	next := *t.state.Load()
-	next.record.Indexes = slices.Clone(next.record.Indexes)
+// maintain these indexes meanwhile. The caller holds DDL.
+func (s *Service) buildIndexes(ctx context.Context, t *catalog.Table) error {
+	next := *t.State()
+	next.Record.Indexes = slices.Clone(next.Record.Indexes)
 
 	var building []*indexes.Index
-	for i := range next.record.Indexes {
-		if next.record.Indexes[i].Building {
-			building = append(building, &next.record.Indexes[i])
+	for i := range next.Record.Indexes {
+		if next.Record.Indexes[i].Building {
+			building = append(building, &next.Record.Indexes[i])
 		}
 	}
 
@@ -78,17 +79,17 @@ func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 		x.Building = false
 	}
 
-	if err := s.saveState(t, &next); err != nil {
-		return fmt.Errorf("build the indexes of table %s: %w", t.name, err)
+	if err := s.tables.Save(t, &next); err != nil {
+		return fmt.Errorf("build the indexes of table %s: %w", t.Name, err)
 	}
 
 	// A crash must not lose these counts: the entries are never counted again.
-	return s.saveCounts()
+	return s.tables.SaveCounts()
 }
 
 // indexItem enters one item into the indexes. An item that cannot be in an index is left out,
 // as on AWS. The caller holds the item's stripe.
-func (s *Service) indexItem(t *table, building []*indexes.Index, key []byte, item attr.Item) error {
+func (s *Service) indexItem(t *catalog.Table, building []*indexes.Index, key []byte, item attr.Item) error {
 	b := s.db.NewBatch()
 	var changes []indexes.Change
 
@@ -120,7 +121,7 @@ func (s *Service) indexItem(t *table, building []*indexes.Index, key []byte, ite
 	if err := b.CommitLater(); err != nil { // the last commit of buildIndexes flushes them all
 		return err
 	}
-	(&change{action: &action{table: t}, indexes: changes}).countIndexes()
+	t.CountEntries(changes)
 
 	return nil
 }

@@ -66,7 +66,7 @@ func TestADeletedIndexLeavesNoCounts(t *testing.T) {
 	mustAnswer(t, s, "UpdateTable", `{"TableName":"items",`+addIndex+`}`)
 
 	counts := func() bool {
-		no := s.tables.get("items").state.Load().record.No + 1 // the number after the table's
+		no := s.tables.Get("items").State().Record.No + 1 // the number after the table's
 
 		_, has, err := s.db.Get(keyspace.TablePrefix(keyspace.KindCounts, no))
 		if err != nil {
@@ -92,7 +92,7 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 	defer stop()
 
 	mustAnswer(t, s, "CreateTable", plainTable)
-	tb := s.tables.get("items")
+	tb := s.tables.Get("items")
 
 	for _, row := range []struct {
 		change  string
@@ -118,7 +118,7 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 		ended := make(chan string)
 		go func() { ended <- request(t, s, "UpdateTable", `{"TableName":"items",`+row.change+`}`) }()
 
-		for len(tb.state.Load().record.Indexes) != row.indexes {
+		for len(tb.State().Record.Indexes) != row.indexes {
 			runtime.Gosched()
 		}
 
@@ -158,7 +158,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 	pageOf := func(index *string) func() error {
 		in := &pageIn{IndexName: index}
 
-		v, err := in.view(s.tables.get("items"))
+		v, err := in.view(s.tables.Get("items"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 		}
 	}
 
-	tb := s.tables.get("items")
+	tb := s.tables.Get("items")
 
 	key, err := tb.KeyOf(attr.Item{"id": text("a")})
 	if err != nil {

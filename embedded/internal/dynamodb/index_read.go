@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
@@ -14,7 +15,7 @@ import (
 // view is the table or the index that a Query or Scan reads.
 type view struct {
 	keyspace.Space
-	table *table
+	table *catalog.Table
 	// index is nil for the table itself.
 	index *indexes.Index
 	// fetch is set if the items are read from the table, because the entries of a local index lack
@@ -23,7 +24,7 @@ type view struct {
 }
 
 // view returns the table or the index that the request reads.
-func (in *pageIn) view(t *table) (*view, error) {
+func (in *pageIn) view(t *catalog.Table) (*view, error) {
 	if in.IndexName == nil {
 		if in.Select == "ALL_PROJECTED_ATTRIBUTES" {
 			return nil, invalid("One or more parameter values were invalid: Select type ALL_PROJECTED_ATTRIBUTES is supported only for indexes")
@@ -32,7 +33,7 @@ func (in *pageIn) view(t *table) (*view, error) {
 		return &view{Space: t.Space, table: t}, nil
 	}
 
-	x := t.state.Load().record.IndexNamed(*in.IndexName)
+	x := t.State().Record.IndexNamed(*in.IndexName)
 	switch {
 	case x == nil:
 		return nil, invalid("The table does not have the specified index: %s", *in.IndexName)
@@ -48,16 +49,16 @@ func (in *pageIn) view(t *table) (*view, error) {
 // checkThere fails if the table or the index is gone: the read may have missed entries that were deleted
 // with it. Tables and indexes are removed before their data.
 func (v *view) checkThere() error {
-	state := v.table.state.Load()
+	state := v.table.State()
 	switch {
-	case state.deleted:
-		return tableMissing()
+	case state.Deleted:
+		return catalog.Missing()
 	case v.index == nil:
 		return nil
 	}
 
 	// The index may have been deleted and created again since the request looked it up.
-	if x := state.record.IndexNamed(v.index.Name); x == nil || x.No != v.index.No {
+	if x := state.Record.IndexNamed(v.index.Name); x == nil || x.No != v.index.No {
 		return invalid("The table does not have the specified index: %s", v.index.Name)
 	}
 
@@ -80,11 +81,11 @@ func (v *view) checkFilterPaths(filter *expression.Condition) error {
 		return nil
 	}
 
-	return v.table.checkPaths(filter.Paths())
+	return checkPaths(v.table, filter.Paths())
 }
 
 // checkPaths refuses paths into attributes that are keys of the table or of one of its indexes.
-func (t *table) checkPaths(paths []expression.Path) error {
+func checkPaths(t *catalog.Table, paths []expression.Path) error {
 	const words = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 
 	for _, path := range paths {
@@ -93,7 +94,7 @@ func (t *table) checkPaths(paths []expression.Path) error {
 		}
 	}
 
-	all := t.state.Load().record.Indexes
+	all := t.State().Record.Indexes
 	for _, path := range paths {
 		if name := path[0].Name; len(path) > 1 && slices.ContainsFunc(all, func(x indexes.Index) bool { return x.Keys.Has(name) }) {
 			return invalid(words+"IndexKey: %s", name)
@@ -110,7 +111,7 @@ func (v *view) checkProjection(p *expression.Projection) error {
 		return nil
 	}
 
-	if err := v.table.checkPaths(p.Paths()); err != nil {
+	if err := checkPaths(v.table, p.Paths()); err != nil {
 		return err
 	}
 

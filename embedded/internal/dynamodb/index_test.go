@@ -60,15 +60,15 @@ func TestABuildThatACrashInterruptedIsFinished(t *testing.T) {
 		request(t, s, "PutItem", fmt.Sprintf(`{"TableName":"items","Item":{"id":{"S":"%d"},"k":{"S":"x"}}}`, n))
 	}
 
-	tb := s.tables.get("items")
-	next := *tb.state.Load()
-	key := keyspace.Schema{Hash: keyspace.Attr{Name: "k", Kind: next.record.Keys.Hash.Kind}}
-	next.record.Indexes = []indexes.Index{{Name: "by-k", No: 99, Keys: key, Projection: indexes.KeysOnly, Building: true}}
+	tb := s.tables.Get("items")
+	next := *tb.State()
+	key := keyspace.Schema{Hash: keyspace.Attr{Name: "k", Kind: next.Record.Keys.Hash.Kind}}
+	next.Record.Indexes = []indexes.Index{{Name: "by-k", No: 99, Keys: key, Projection: indexes.KeysOnly, Building: true}}
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if err := s.changeIndexes(ended, tb, tb.state.Load(), &next); err == nil {
+	if err := s.changeIndexes(ended, tb, tb.State(), &next); err == nil {
 		t.Fatal("the build was not interrupted")
 	}
 

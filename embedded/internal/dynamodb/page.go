@@ -230,7 +230,7 @@ func (pg *page) lastKey(value []byte) (attr.Item, error) {
 // charge reports the capacity that the page consumed.
 func (pg *page) charge(s *Service) {
 	spent := pg.spent()
-	s.charge(pg.view.table.name, spent.Total(), 0)
+	s.charge(pg.view.table.Name, spent.Total(), 0)
 }
 
 // take counts one item and adds it to the page if the filter matches.
@@ -293,7 +293,7 @@ func (pg *page) countMatch() (shown bool) {
 	case pg.items == nil:
 		room := roomForMembers + 2*pg.bytes
 		if !pg.single {
-			room = pg.view.table.room.first()
+			room = pg.view.table.Room.First()
 		}
 		pg.items = append(wire.Buffer(room), beforeItems...)
 	default:
@@ -316,7 +316,7 @@ func (pg *page) answer() json.RawMessage {
 	if pg.last != nil {
 		out.Item("LastEvaluatedKey", pg.last)
 	}
-	capacity.Add(out, pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.spent())
+	capacity.Add(out, pg.in.ReturnConsumedCapacity, pg.view.table.Name, pg.spent())
 
 	return out.Done()
 }
@@ -330,7 +330,7 @@ func (pg *page) begin() *answer.Object {
 	case pg.items == nil:
 		pg.items = append(make([]byte, 0, roomForMembers), beforeItems...)
 	case !pg.single:
-		pg.view.table.room.learn(len(pg.items) + roomForMembers)
+		pg.view.table.Room.Learn(len(pg.items) + roomForMembers)
 	}
 
 	return &answer.Object{Buf: append(pg.items, ']')}

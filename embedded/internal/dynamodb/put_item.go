@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/references"
@@ -29,7 +30,7 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 func (in *putItemIn) constrain(s *Service) error {
 	var c model.Constraints
 	in.returnsIn.constrainOld(&c)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 
 	if in.Item == nil {
 		c.Missing("item")
@@ -78,7 +79,7 @@ func (in *putItemIn) draft() (*action, error) {
 }
 
 // newPut returns the action that puts the item into the table.
-func newPut(t *table, item attr.Item) (*action, error) {
+func newPut(t *catalog.Table, item attr.Item) (*action, error) {
 	a, err := draftPut(item)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (in *queryIn) constrain(s *Service) error {
 	in.constrainSelect(&c)
 	c.Capacity(in.ReturnConsumedCapacity)
 	legacy.ConstrainConditions(&c, in.QueryFilter, "queryFilter")
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 	legacy.ConstrainOperator(&c, in.ConditionalOperator)
 	c.AttributesToGet(in.AttributesToGet, "attributesToGet")
 	c.AtLeast(in.Limit, "limit", 1)

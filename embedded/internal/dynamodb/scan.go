@@ -34,7 +34,7 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (in *scanIn) constrain(s *Service) error {
 	in.constrainSelect(&c)
 	c.AtLeast(in.TotalSegments, "totalSegments", 1)
 	c.Capacity(in.ReturnConsumedCapacity)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 	legacy.ConstrainOperator(&c, in.ConditionalOperator)
 	legacy.ConstrainConditions(&c, in.ScanFilter, "scanFilter")
 	c.AtLeast(in.Segment, "segment", 0)

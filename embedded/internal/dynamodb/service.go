@@ -2,9 +2,9 @@ package dynamodb
 
 import (
 	"log/slog"
-	"sync"
 
 	"ratchet/embedded/internal/clock"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/stripes"
 	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/store"
@@ -27,9 +27,8 @@ type Service struct {
 	cfg       Config
 	db        *store.DB
 	streams   *streams.Service
-	tables    catalog
+	tables    *catalog.Catalog
 	stripes   *stripes.Set
-	countsMu  sync.Mutex
 	oldTokens tokens.Cleaner // only Run uses it
 	// unfinished tells Run that a request left something to it.
 	unfinished chan struct{}
@@ -41,12 +40,12 @@ func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
 		cfg.Clock = new(clock.Clock)
 	}
 
-	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes.Set), unfinished: make(chan struct{}, 1)}
-	if err := svc.loadTables(); err != nil {
+	open, err := catalog.New(db, s, cfg.Region, cfg.AccountID)
+	if err != nil {
 		return nil, err
 	}
 
-	return svc, nil
+	return &Service{cfg: cfg, db: db, streams: s, tables: open, stripes: new(stripes.Set), unfinished: make(chan struct{}, 1)}, nil
 }
 
 // Wire returns the service's operations for a handler.
@@ -92,4 +91,4 @@ func (s *Service) Wire() wire.Service {
 }
 
 // Close saves what exists only in memory. The caller closes the store.
-func (s *Service) Close() error { return s.saveCounts() }
+func (s *Service) Close() error { return s.tables.SaveCounts() }

@@ -57,7 +57,7 @@ func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (a
 		out.Buf = attrs.AppendJSON(out.Buf)
 	}
 	out.Buf = append(out.Buf, ']')
-	capacity.Add(out, in.ReturnConsumedCapacity, a.table.name, c.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, a.table.Name, c.spent())
 
 	return out.Done(), nil
 }

@@ -140,7 +140,7 @@ func (s *Service) resolveMember(m *batchMember, returns string) (err error) {
 	case partiql.Select:
 		m.read, err = s.statementRead(m.stmt, "BatchExecuteStatement")
 		if err == nil {
-			m.table = m.read.table.name
+			m.table = m.read.table.Name
 		}
 
 		return err
@@ -151,7 +151,7 @@ func (s *Service) resolveMember(m *batchMember, returns string) (err error) {
 	if m.action, err = s.statementAction(m.stmt, returns); err != nil {
 		return err
 	}
-	m.table = m.action.table.name
+	m.table = m.action.table.Name
 
 	return nil
 }
@@ -159,12 +159,12 @@ func (s *Service) resolveMember(m *batchMember, returns string) (err error) {
 // statementRead returns a SELECT as the read of one item. Its WHERE clause must be the
 // primary key and nothing else.
 func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*itemRead, error) {
-	t, err := s.lookup(&stmt.Table)
+	t, err := s.tables.Lookup(&stmt.Table)
 	if err != nil {
 		return nil, err
 	}
 
-	if x := t.state.Load().record.IndexNamed(stmt.Index); x != nil && x.Keys.IsMulti() {
+	if x := t.State().Record.IndexNamed(stmt.Index); x != nil && x.Keys.IsMulti() {
 		return nil, multiKeyStatement()
 	}
 
@@ -231,8 +231,8 @@ func (s *Service) answerMemberRead(out *answer.Object, r *itemRead, consistent b
 	}
 
 	units := capacity.Read(raw.Size(), consistent)
-	s.charge(r.table.name, units, 0)
-	sum.Add(r.table.name, capacity.OnTable(units))
+	s.charge(r.table.Name, units, 0)
+	sum.Add(r.table.Name, capacity.OnTable(units))
 
 	if raw == nil {
 		return nil
@@ -283,14 +283,14 @@ func (s *Service) writeMembers(members []batchMember) error {
 	}
 
 	for _, c := range changes {
-		s.charge(c.action.table.name, 0, c.writeUnits())
+		s.charge(c.action.table.Name, 0, c.writeUnits())
 	}
 
 	return nil
 }
 
 func answerMemberWrite(out *answer.Object, m *batchMember, sum capacity.Sum) {
-	sum.Add(m.action.table.name, m.change.spent())
+	sum.Add(m.action.table.Name, m.change.spent())
 
 	if attrs := m.change.returnedAttributes(m.stmt.Returning); len(attrs) > 0 {
 		out.Item("Item", attrs)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
@@ -12,7 +13,7 @@ import (
 // executeSelect reads one page of a SELECT. The WHERE clause is the filter of every item; its
 // conditions on the key narrow the ranges that are read.
 func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement) (any, error) {
-	t, err := s.lookup(&stmt.Table)
+	t, err := s.tables.Lookup(&stmt.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 	if pg.last != nil {
 		out.Text("NextToken", in.TokenAfter(pg.last))
 	}
-	capacity.Add(out, in.ReturnConsumedCapacity, t.name, pg.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, t.Name, pg.spent())
 
 	return out.Done(), nil
 }
@@ -87,7 +88,7 @@ func (v *view) resume(p *statements.Plan, in *statements.Request, token string) 
 }
 
 // statementView returns the table or the index that a SELECT reads.
-func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, error) {
+func statementView(t *catalog.Table, stmt *partiql.Statement, consistent bool) (*view, error) {
 	if err := statements.CheckKeyPaths(&t.Keys, stmt); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func statementView(t *table, stmt *partiql.Statement, consistent bool) (*view, e
 		return &view{Space: t.Space, table: t}, nil
 	}
 
-	x := t.state.Load().record.IndexNamed(stmt.Index)
+	x := t.State().Record.IndexNamed(stmt.Index)
 	switch {
 	case x == nil:
 		return nil, invalid("The table does not have the specified index")

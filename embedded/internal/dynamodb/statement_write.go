@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
 )
@@ -9,7 +10,7 @@ import (
 // statementAction returns the action of an INSERT, UPDATE, DELETE or EXISTS. Its errors about
 // the table's key are schemaErrors. returns is the ReturnValuesOnConditionCheckFailure.
 func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*action, error) {
-	t, err := s.lookup(&stmt.Table)
+	t, err := s.tables.Lookup(&stmt.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 }
 
 // newInsert returns the action that puts an item where there is none.
-func newInsert(t *table, item attr.Item) (*action, error) {
+func newInsert(t *catalog.Table, item attr.Item) (*action, error) {
 	if err := statements.CheckInsert(&t.Keys, item); err != nil {
 		return nil, err
 	}

@@ -6,18 +6,19 @@ import (
 	"slices"
 	"time"
 
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/expiries"
 	"ratchet/embedded/internal/dynamodb/stored"
 )
 
 // sweep removes the items whose time to live has ended.
 func (s *Service) sweep(ctx context.Context, now time.Time) error {
-	for _, t := range *s.tables.tables.Load() {
-		if state := t.state.Load(); state.record.TTL == "" || state.deleted {
+	for _, t := range s.tables.All() {
+		if state := t.State(); state.Record.TTL == "" || state.Deleted {
 			continue
 		}
 
-		lo, hi := expiries.Due(t.no, now)
+		lo, hi := expiries.Due(t.No, now)
 		for lo != nil {
 			keys, next, err := s.keysFrom(lo, hi)
 			if err != nil {
@@ -26,7 +27,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 			lo = next
 
 			if err := s.expire(ctx, t, keys, now); err != nil {
-				return fmt.Errorf("sweep table %s: %w", t.name, err)
+				return fmt.Errorf("sweep table %s: %w", t.Name, err)
 			}
 		}
 	}
@@ -35,7 +36,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 }
 
 // expire removes the items of entries of the index of expiries, a hundred with one flush.
-func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now time.Time) error {
+func (s *Service) expire(ctx context.Context, t *catalog.Table, entries [][]byte, now time.Time) error {
 	for group := range slices.Chunk(entries, 100) {
 		// The rest stays due for the next sweep.
 		if ctx.Err() != nil {
@@ -65,7 +66,7 @@ func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now ti
 
 // newExpiryRemoval returns the action that removes the item of an entry of the index of
 // expiries, nil if the item is gone.
-func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*action, error) {
+func (s *Service) newExpiryRemoval(t *catalog.Table, entry []byte, now time.Time) (*action, error) {
 	raw, ok, err := s.db.Get(expiries.ItemKey(&t.Space, entry))
 	if err != nil || !ok {
 		return nil, err
@@ -108,6 +109,6 @@ func (s *Service) removeExpired(actions []*action) error {
 // isExpired reports whether the sweep may remove the item as it is now. Since the sweep read the index, the
 // item's time to live may have been extended, or the table's switched off.
 func (c *change) isExpired() bool {
-	at, has := expiries.Of(c.old, c.state.record.TTL)
+	at, has := expiries.Of(c.old, c.state.Record.TTL)
 	return has && at <= c.expireAt
 }

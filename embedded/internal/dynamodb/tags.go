@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/wire"
@@ -61,20 +62,20 @@ func (s *Service) untagResource(_ context.Context, in *untagResourceIn) (any, er
 
 // retag changes the tags of a table.
 func (s *Service) retag(arn *string, operation string, edit func(*tables.Record) error) (any, error) {
-	s.tables.ddl.Lock()
-	defer s.tables.ddl.Unlock()
+	s.tables.DDL.Lock()
+	defer s.tables.DDL.Unlock()
 
 	t, err := s.resource(arn, operation)
 	if err != nil {
 		return nil, err
 	}
 
-	next := *t.state.Load()
-	if err := edit(&next.record); err != nil {
+	next := *t.State()
+	if err := edit(&next.Record); err != nil {
 		return nil, err
 	}
 
-	if err := s.saveState(t, &next); err != nil {
+	if err := s.tables.Save(t, &next); err != nil {
 		return nil, err
 	}
 
@@ -96,7 +97,7 @@ func (s *Service) listTags(_ context.Context, in *listTagsIn) (any, error) {
 		return nil, err
 	}
 
-	tags := t.state.Load().record.Tags
+	tags := t.State().Record.Tags
 	list := make([]tag, 0, len(tags))
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		list = append(list, tag{k, tags[k]})
@@ -106,7 +107,7 @@ func (s *Service) listTags(_ context.Context, in *listTagsIn) (any, error) {
 }
 
 // resource returns the table of an ARN that the operation names.
-func (s *Service) resource(arn *string, operation string) (*table, error) {
+func (s *Service) resource(arn *string, operation string) (*catalog.Table, error) {
 	if arn == nil {
 		return nil, wire.Missing("resourceArn")
 	}
@@ -117,7 +118,7 @@ func (s *Service) resource(arn *string, operation string) (*table, error) {
 	}
 
 	own := account == s.cfg.AccountID
-	if t := s.tables.get(name); own && t != nil {
+	if t := s.tables.Get(name); own && t != nil {
 		return t, nil
 	}
 
@@ -139,7 +140,7 @@ const noAccount = "000000000000"
 
 // parseTableARN returns the account and the name in the ARN of a table of this engine's region.
 func (s *Service) parseTableARN(arn string) (account, name string, ok bool) {
-	rest, ok := strings.CutPrefix(arn, s.regionPrefix())
+	rest, ok := strings.CutPrefix(arn, s.tables.RegionARNs())
 	if !ok {
 		return "", "", false
 	}
@@ -147,22 +148,4 @@ func (s *Service) parseTableARN(arn string) (account, name string, ok bool) {
 	account, name, ok = strings.Cut(rest, ":table/")
 
 	return account, name, ok && account != "" && name != ""
-}
-
-// saveState saves a table's new state and publishes it to writers. The caller holds ddl.
-func (s *Service) saveState(t *table, next *tableState) error {
-	b := s.db.NewBatch()
-	if err := stageTable(b, &next.record); err != nil {
-		b.Discard()
-		return err
-	}
-
-	if err := b.Commit(); err != nil {
-		return err
-	}
-
-	// The state is published only now, so that no writer uses a state that a crash could undo.
-	t.state.Store(next)
-
-	return nil
 }

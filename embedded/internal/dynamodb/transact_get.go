@@ -6,6 +6,7 @@ import (
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/answer"
 	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/references"
@@ -27,7 +28,7 @@ type transactGetIn struct {
 
 // itemRead is a checked request to read one item.
 type itemRead struct {
-	table *table
+	table *catalog.Table
 	key   keyspace.Primary
 	// shape makes the answer's item from the stored item, nil for the whole item.
 	shape func(attr.Item) attr.Item
@@ -93,9 +94,9 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 
 		// AWS doubles the units of a transaction, and its reads are consistent.
 		units := 2 * capacity.Read(raw.Size(), true)
-		s.charge(gets[i].table.name, units, 0)
+		s.charge(gets[i].table.Name, units, 0)
 
-		sum.Add(gets[i].table.name, capacity.OnTable(units))
+		sum.Add(gets[i].table.Name, capacity.OnTable(units))
 
 		out.Buf = append(out.Buf, '{')
 		if raw != nil {
@@ -137,8 +138,8 @@ func (in *transactGetIn) constrain(s *Service) error {
 		}
 
 		// Usually the table exists, and member need not build a text.
-		if name := item.Get.TableName; name == nil || s.tables.get(*name) == nil {
-			s.constrainTable(&c, name, model.Member("transactItems", i)+".get.tableName")
+		if name := item.Get.TableName; name == nil || s.tables.Get(*name) == nil {
+			s.tables.ConstrainTable(&c, name, model.Member("transactItems", i)+".get.tableName")
 		}
 
 		if item.Get.Key == nil {
@@ -174,7 +175,7 @@ func (in *transactGetIn) bind(s *Service, gets []itemRead) error {
 
 // bind finds the table and the key of the item.
 func (r *itemRead) bind(s *Service, get *transactGet) (err error) {
-	if r.table, err = s.lookup(get.TableName); err != nil {
+	if r.table, err = s.tables.Lookup(get.TableName); err != nil {
 		return err
 	}
 
@@ -193,8 +194,8 @@ func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored.Item,
 		switch {
 		case err != nil:
 			return nil, 0, err
-		case raw == nil && gets[i].table.state.Load().deleted:
-			return nil, 0, tableMissing()
+		case raw == nil && gets[i].table.State().Deleted:
+			return nil, 0, catalog.Missing()
 		}
 		raws[i] = raw
 		total += raws[i].Size()

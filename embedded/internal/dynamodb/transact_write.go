@@ -87,7 +87,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 	}
 
 	return collectActions(len(drafts), func(i int) (*action, error) {
-		t, err := s.lookup(tables[i])
+		t, err := s.tables.Lookup(tables[i])
 		if err != nil {
 			return nil, err
 		}
@@ -128,8 +128,8 @@ var partNames = [4]string{put: "put", update: "update", remove: "delete", check:
 func (a *transactAction) constrain(c *model.Constraints, s *Service, v verb, i int) {
 	// A function, because only a fault needs the text.
 	at := func() string { return model.Member("transactItems", i) + "." + partNames[v] }
-	if a.TableName == nil || s.tables.get(*a.TableName) == nil {
-		s.constrainTable(c, a.TableName, at()+".tableName")
+	if a.TableName == nil || s.tables.Get(*a.TableName) == nil {
+		s.tables.ConstrainTable(c, a.TableName, at()+".tableName")
 	}
 
 	for _, required := range []struct {
@@ -327,7 +327,7 @@ func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 	if failed {
 		for _, c := range changes {
 			if c != nil { // AWS bills the actions that did not fail, too
-				s.charge(c.table.name, 0, c.writeUnits())
+				s.charge(c.table.Name, 0, c.writeUnits())
 			}
 		}
 
@@ -437,13 +437,13 @@ func (s *Service) transactAnswer(out *answer.Object, want string, changes []*cha
 	for _, c := range changes {
 		if replayed {
 			units := 2 * capacity.Read(c.oldSize, true)
-			s.charge(c.table.name, units, 0)
+			s.charge(c.table.Name, units, 0)
 			kind = "ReadCapacityUnits"
-			sum.Add(c.table.name, capacity.OnTable(units))
+			sum.Add(c.table.Name, capacity.OnTable(units))
 			continue
 		}
-		s.charge(c.table.name, 0, c.writeUnits())
-		sum.Add(c.table.name, c.spent())
+		s.charge(c.table.Name, 0, c.writeUnits())
+		sum.Add(c.table.Name, c.spent())
 	}
 	capacity.AddSum(out, want, sum, kind)
 

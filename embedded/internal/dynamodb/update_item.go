@@ -35,7 +35,7 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 		return nil, err
 	}
 	addCollection(out, in.ReturnItemCollectionMetrics, c)
-	capacity.Add(out, in.ReturnConsumedCapacity, t.name, c.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, t.Name, c.spent())
 
 	return out.Done(), nil
 }
@@ -108,7 +108,7 @@ func (a *action) keepsKey() error {
 func (in *updateItemIn) constrain(s *Service) error {
 	var c model.Constraints
 	c.Capacity(in.ReturnConsumedCapacity)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	c.ReturnValues(in.ReturnValues)
 

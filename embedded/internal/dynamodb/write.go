@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/indexes"
 	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/stored"
@@ -27,7 +28,7 @@ const (
 // action is a checked request to write one item.
 type action struct {
 	verb   verb
-	table  *table
+	table  *catalog.Table
 	key    keyspace.Primary
 	item   attr.Item          // put: the new item
 	update *expression.Update // update: nil changes nothing but creates the item
@@ -53,7 +54,7 @@ type action struct {
 // change is an action evaluated against the item as it was.
 type change struct {
 	*action
-	state *tableState
+	state *catalog.State
 	// old is decoded only if the action, the answer, an index or the time to live needs it.
 	old, new       attr.Item
 	oldRaw, newRaw stored.Item // nil: no item
@@ -82,7 +83,7 @@ func (s *Service) perform(a *action) (*change, error) {
 
 	if !c.differs() {
 		// AWS bills a write even if it changes nothing.
-		s.charge(a.table.name, 0, c.writeUnits())
+		s.charge(a.table.Name, 0, c.writeUnits())
 		return c, nil
 	}
 
@@ -104,7 +105,7 @@ func (s *Service) perform(a *action) (*change, error) {
 		return nil, err
 	}
 	c.updateCounts()
-	s.charge(a.table.name, 0, c.writeUnits())
+	s.charge(a.table.Name, 0, c.writeUnits())
 
 	return c, nil
 }
@@ -112,9 +113,9 @@ func (s *Service) perform(a *action) (*change, error) {
 // evaluate reads the item, checks the condition and computes the new item. The caller holds
 // the item's stripe.
 func (s *Service) evaluate(a *action) (*change, error) {
-	c := &change{action: a, state: a.table.state.Load()}
-	if c.state.deleted {
-		return nil, tableMissing()
+	c := &change{action: a, state: a.table.State()}
+	if c.state.Deleted {
+		return nil, catalog.Missing()
 	}
 
 	get := s.db.Get
@@ -146,7 +147,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 
 	// Billed like a failed condition.
 	if a.insert && c.oldRaw != nil {
-		s.charge(a.table.name, 0, c.refusedUnits())
+		s.charge(a.table.Name, 0, c.refusedUnits())
 		return nil, wire.Errorf("DuplicateItemException", "Duplicate primary key exists in table")
 	}
 
@@ -157,7 +158,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		}
 
 		if !match {
-			s.charge(a.table.name, 0, c.refusedUnits())
+			s.charge(a.table.Name, 0, c.refusedUnits())
 			return nil, c.conditionFailed()
 		}
 	}
@@ -171,7 +172,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 
 // keepsOld reports whether the old item is needed beside the new one, for the table's indexes
 // or its time to live.
-func (c *change) keepsOld() bool { return c.state.record.TTL != "" || len(c.state.record.Indexes) > 0 }
+func (c *change) keepsOld() bool { return c.state.Record.TTL != "" || len(c.state.Record.Indexes) > 0 }
 
 // compute sets the item after the change.
 func (c *change) compute() error {
@@ -241,13 +242,13 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 		c.indexes[i].Stage(b)
 	}
 
-	if c.state.stream == nil {
+	if c.state.Stream == nil {
 		return record, false
 	}
 
 	keySize := c.key.Attrs.Size()
 	record = streams.Change{
-		Stream:  c.state.stream,
+		Stream:  c.state.Stream,
 		Hash:    c.key.Partition,
 		Event:   streams.Modify,
 		Expired: c.expireAt != 0,
@@ -258,7 +259,7 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	}
 
 	// The size of a record counts the images that its view shows.
-	switch c.state.stream.View() {
+	switch c.state.Stream.View() {
 	case streams.NewImage:
 		record.Size += c.newSize
 	case streams.OldImage:
@@ -288,11 +289,8 @@ func (c *change) updateCounts() {
 		items--
 	}
 
-	if items != 0 {
-		c.table.count.Add(items)
-	}
-	c.table.bytes.Add(int64(c.newSize - c.oldSize))
-	c.countIndexes()
+	c.table.CountItems(items, int64(c.newSize-c.oldSize))
+	c.table.CountEntries(c.indexes)
 }
 
 // conditionFailed returns the error of a change whose condition does not hold.

@@ -5,7 +5,7 @@ import "ratchet/embedded/internal/dynamodb/indexes"
 // computeIndexes sets the changes of the entries in the table's indexes. It fails if the new item
 // cannot be in one of them.
 func (s *Service) computeIndexes(c *change) error {
-	all := c.state.record.Indexes
+	all := c.state.Record.Indexes
 
 	// An item that does not change may break the rules of an index that is newer than the item.
 	if len(all) == 0 || c.verb == check || !c.differs() {

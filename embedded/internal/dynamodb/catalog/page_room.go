@@ -1,4 +1,4 @@
-package dynamodb
+package catalog
 
 import "sync/atomic"
 
@@ -13,17 +13,17 @@ const (
 // page that begins with too little copies its items each time that it grows.
 type pageRoom struct{ average atomic.Int64 }
 
-// first returns the memory with which the items of the next page begin.
-func (r *pageRoom) first() int {
+// First returns the memory with which the items of the next page begin.
+func (r *pageRoom) First() int {
 	average := int(r.average.Load())
 
 	// A quarter more, because pages differ.
 	return min(max(average+average/4, firstRoom), maxFirstRoom)
 }
 
-// learn adds a page that needed that number of bytes to the average. If two pages end at once, one
+// Learn adds a page that needed that number of bytes to the average. If two pages end at once, one
 // may not count.
-func (r *pageRoom) learn(needed int) {
+func (r *pageRoom) Learn(needed int) {
 	average := r.average.Load()
 	r.average.Store(average + (int64(needed)-average)/4)
 }

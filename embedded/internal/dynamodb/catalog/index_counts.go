@@ -1,4 +1,4 @@
-package dynamodb
+package catalog
 
 import (
 	"encoding/json"
@@ -14,11 +14,11 @@ import (
 // indexCounter counts the entries of one index and their bytes.
 type indexCounter struct {
 	items, bytes atomic.Int64
-	saved        counts // as the store has them; under Service.countsMu
+	saved        counts // as the store has them; under Catalog.countsMu
 }
 
 // counter returns the counter of an index.
-func (t *table) counter(x *indexes.Index) *indexCounter {
+func (t *Table) counter(x *indexes.Index) *indexCounter {
 	c, ok := t.counters.Load(x.No)
 	if !ok {
 		// Two writers may count the first entries at once.
@@ -28,17 +28,17 @@ func (t *table) counter(x *indexes.Index) *indexCounter {
 	return c.(*indexCounter)
 }
 
-// indexCounts returns the number of an index's entries and the sum of their sizes.
-func (t *table) indexCounts(x *indexes.Index) tables.Size {
+// IndexCounts returns the number of an index's entries and the sum of their sizes.
+func (t *Table) IndexCounts(x *indexes.Index) tables.Size {
 	c := t.counter(x)
 	return tables.Size{Items: max(0, c.items.Load()), Bytes: max(0, c.bytes.Load())}
 }
 
-// countIndexes counts the entries of a change that is on disk.
-func (c *change) countIndexes() {
-	for i := range c.indexes {
-		x := &c.indexes[i]
-		counter := c.table.counter(x.Index)
+// CountEntries counts the entries of a change that is on disk.
+func (t *Table) CountEntries(changes []indexes.Change) {
+	for i := range changes {
+		x := &changes[i]
+		counter := t.counter(x.Index)
 
 		if x.New.Key != nil {
 			counter.items.Add(1)
@@ -52,11 +52,14 @@ func (c *change) countIndexes() {
 	}
 }
 
+// ForgetIndex forgets the counts of an index that is gone.
+func (t *Table) ForgetIndex(x *indexes.Index) { t.counters.Delete(x.No) }
+
 // loadIndexCounts reads the counts of the table's indexes.
-func (s *Service) loadIndexCounts(t *table) error {
-	all := t.state.Load().record.Indexes
+func (c *Catalog) loadIndexCounts(t *Table) error {
+	all := t.State().Record.Indexes
 	for i := range all {
-		raw, ok, err := s.db.Get(keyspace.TablePrefix(keyspace.KindCounts, all[i].No))
+		raw, ok, err := c.db.Get(keyspace.TablePrefix(keyspace.KindCounts, all[i].No))
 		if err != nil {
 			return err
 		}
@@ -65,13 +68,13 @@ func (s *Service) loadIndexCounts(t *table) error {
 			continue
 		}
 
-		c := t.counter(&all[i])
-		if err := json.Unmarshal(raw, &c.saved); err != nil {
-			return fmt.Errorf("read the counts of index %s of table %s: %w", all[i].Name, t.name, err)
+		counter := t.counter(&all[i])
+		if err := json.Unmarshal(raw, &counter.saved); err != nil {
+			return fmt.Errorf("read the counts of index %s of table %s: %w", all[i].Name, t.Name, err)
 		}
 
-		c.items.Store(c.saved.Items)
-		c.bytes.Store(c.saved.Bytes)
+		counter.items.Store(counter.saved.Items)
+		counter.bytes.Store(counter.saved.Bytes)
 	}
 
 	return nil
@@ -79,8 +82,8 @@ func (s *Service) loadIndexCounts(t *table) error {
 
 // stageIndexCounts adds the counts of the table's indexes that have changed. The caller holds
 // countsMu.
-func (t *table) stageIndexCounts(b *store.Batch) error {
-	all := t.state.Load().record.Indexes
+func (t *Table) stageIndexCounts(b *store.Batch) error {
+	all := t.State().Record.Indexes
 	for i := range all {
 		c := t.counter(&all[i])
 
@@ -91,7 +94,7 @@ func (t *table) stageIndexCounts(b *store.Batch) error {
 
 		raw, err := json.Marshal(now)
 		if err != nil {
-			return fmt.Errorf("encode the counts of index %s of table %s: %w", all[i].Name, t.name, err)
+			return fmt.Errorf("encode the counts of index %s of table %s: %w", all[i].Name, t.Name, err)
 		}
 
 		c.saved = now
