@@ -42,13 +42,3 @@ func asWireError(err error) error {
 
 	return err
 }
-
-// message returns the text of an error without the name of the exception.
-func message(err error) string {
-	var e *wire.Error
-	if errors.As(err, &e) {
-		return e.Message
-	}
-
-	return err.Error()
-}

@@ -12,6 +12,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/dynamodb/stored"
+	"ratchet/embedded/internal/dynamodb/views"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -47,7 +48,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	}
 
 	if project != nil {
-		if err := checkPaths(t, project.Paths()); err != nil {
+		if err := views.CheckPaths(t, project.Paths()); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/views"
 )
 
 // A second index, and its deletion, leave the first one as it is.
@@ -158,7 +159,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 	pageOf := func(index *string) func() error {
 		in := &pageIn{IndexName: index}
 
-		v, err := in.view(s.tables.Get("items"))
+		v, err := views.New(s.tables.Get("items"), index, "", false)
 		if err != nil {
 			t.Fatal(err)
 		}

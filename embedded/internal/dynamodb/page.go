@@ -11,6 +11,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/dynamodb/stored"
+	"ratchet/embedded/internal/dynamodb/views"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
 )
@@ -89,7 +90,7 @@ var bareStartFaults = []string{"contains duplicates", "number set", "numeric val
 // page collects one page of items between two store keys.
 type page struct {
 	in      *pageIn
-	view    *view
+	view    *views.View
 	filter  *expression.Condition
 	project *expression.Projection
 	// legacyFilter is set if the filter is a QueryFilter.
@@ -195,7 +196,7 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 		return err
 	}
 
-	if err := pg.view.checkThere(); err != nil {
+	if err := pg.view.CheckThere(); err != nil {
 		return err
 	}
 
@@ -224,13 +225,13 @@ func (pg *page) lastKey(value []byte) (attr.Item, error) {
 		return nil, err
 	}
 
-	return pg.view.lastKey(item), nil
+	return pg.view.LastKey(item), nil
 }
 
 // charge reports the capacity that the page consumed.
 func (pg *page) charge(s *Service) {
 	spent := pg.spent()
-	s.charge(pg.view.table.Name, spent.Total(), 0)
+	s.charge(pg.view.Table.Name, spent.Total(), 0)
 }
 
 // take counts one item and adds it to the page if the filter matches.
@@ -278,7 +279,7 @@ func (pg *page) take(s *Service, value []byte) (err error) {
 // decodes reports whether the page needs its items decoded, because it does not show all items as
 // they are stored.
 func (pg *page) decodes() bool {
-	return pg.filter != nil || pg.shape != nil || pg.project != nil || pg.view.fetch
+	return pg.filter != nil || pg.shape != nil || pg.project != nil || pg.view.Fetch
 }
 
 // countMatch counts an item that the filter lets through. It reports whether the page shows items.
@@ -293,7 +294,7 @@ func (pg *page) countMatch() (shown bool) {
 	case pg.items == nil:
 		room := roomForMembers + 2*pg.bytes
 		if !pg.single {
-			room = pg.view.table.Room.First()
+			room = pg.view.Table.Room.First()
 		}
 		pg.items = append(wire.Buffer(room), beforeItems...)
 	default:
@@ -316,7 +317,7 @@ func (pg *page) answer() json.RawMessage {
 	if pg.last != nil {
 		out.Item("LastEvaluatedKey", pg.last)
 	}
-	capacity.Add(out, pg.in.ReturnConsumedCapacity, pg.view.table.Name, pg.spent())
+	capacity.Add(out, pg.in.ReturnConsumedCapacity, pg.view.Table.Name, pg.spent())
 
 	return out.Done()
 }
@@ -330,8 +331,43 @@ func (pg *page) begin() *answer.Object {
 	case pg.items == nil:
 		pg.items = append(make([]byte, 0, roomForMembers), beforeItems...)
 	case !pg.single:
-		pg.view.table.Room.Learn(len(pg.items) + roomForMembers)
+		pg.view.Table.Room.Learn(len(pg.items) + roomForMembers)
 	}
 
 	return &answer.Object{Buf: append(pg.items, ']')}
+}
+
+// spent returns the capacity that a page consumed: for all bytes that were read from the table or index
+// together, and for each item that was fetched from the table for an index.
+func (pg *page) spent() capacity.Spent {
+	units := capacity.Read(pg.bytes, pg.in.ConsistentRead)
+	if pg.view.Index == nil {
+		return capacity.OnTable(units)
+	}
+
+	return capacity.Spent{Table: pg.fetched, Indexes: []capacity.Index{{Name: pg.view.Index.Name, Local: pg.view.Index.Local, Units: units}}}
+}
+
+// itemOf returns the item of a stored value: an entry of the index, or the table's item where
+// the entry does not have enough. It counts what is fetched from the table.
+func (s *Service) itemOf(pg *page, raw stored.Item) (item attr.Item, err error) {
+	v := pg.view
+	if item, err = raw.Decode(); err != nil || !v.Fetch {
+		return item, err
+	}
+
+	key, err := v.Table.PrimaryOf(v.Table.KeyAttrs(item))
+	if err != nil {
+		return nil, err
+	}
+
+	whole, ok, err := s.db.Get(key.Bytes)
+	if err != nil || !ok {
+		return item, err // the item went after the entry was read
+	}
+
+	// AWS charges each fetched item as a read of its own.
+	pg.fetched += capacity.Read(stored.Item(whole).Size(), pg.in.ConsistentRead)
+
+	return stored.Item(whole).Decode()
 }

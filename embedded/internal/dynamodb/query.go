@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/views"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -37,13 +38,13 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
-	v, err := in.view(t)
+	v, err := views.New(t, in.IndexName, in.Select, in.ConsistentRead)
 	if err != nil {
 		return nil, err
 	}
 	pg.view = v
 
-	cond, err := v.condition(terms, in.ExclusiveStartKey)
+	cond, err := v.Condition(terms, in.ExclusiveStartKey)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 
 	reverse := in.ScanIndexForward != nil && !*in.ScanIndexForward
 	if in.ExclusiveStartKey != nil {
-		if lo, hi, err = v.startAfter(in.ExclusiveStartKey, cond, lo, hi, reverse); err != nil {
+		if lo, hi, err = v.StartAfter(in.ExclusiveStartKey, cond, lo, hi, reverse); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +66,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 	}
 
 	// With a start key the bounds are only a part of the range of one key.
-	pg.single = in.ExclusiveStartKey == nil && v.single(cond)
+	pg.single = in.ExclusiveStartKey == nil && v.Single(cond)
 
 	// A start key at the end of the range leaves nothing to read.
 	if bytes.Compare(lo, hi) < 0 {
@@ -188,7 +189,7 @@ func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerm
 // checkQueryPaths checks the paths in the filter and the projection of a Query.
 func (pg *page) checkQueryPaths() error {
 	v := pg.view
-	if err := v.checkProjection(pg.project); err != nil {
+	if err := v.CheckProjection(pg.project); err != nil {
 		return err
 	}
 
@@ -196,9 +197,9 @@ func (pg *page) checkQueryPaths() error {
 		return err
 	}
 
-	if err := v.checkAllAttributes(pg.in.Select); err != nil {
+	if err := v.CheckAllAttributes(pg.in.Select); err != nil {
 		return err
 	}
 
-	return v.checkFilterPaths(pg.filter)
+	return v.CheckFilterPaths(pg.filter)
 }

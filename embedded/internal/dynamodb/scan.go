@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/views"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -39,7 +40,7 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		return nil, err
 	}
 
-	if pg.view, err = in.view(t); err != nil {
+	if pg.view, err = views.New(t, in.IndexName, in.Select, in.ConsistentRead); err != nil {
 		return nil, err
 	}
 
@@ -49,11 +50,11 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		return nil, err
 	}
 
-	if err := pg.view.checkProjection(pg.project); err != nil {
+	if err := pg.view.CheckProjection(pg.project); err != nil {
 		return nil, err
 	}
 
-	if err := pg.view.checkFilterPaths(pg.filter); err != nil {
+	if err := pg.view.CheckFilterPaths(pg.filter); err != nil {
 		return nil, err
 	}
 
@@ -133,21 +134,21 @@ func (in *scanIn) parse(pg *page) (err error) {
 }
 
 // rangeOf returns the range of store keys to scan: the segment, from the ExclusiveStartKey on.
-func (in *scanIn) rangeOf(v *view) (lo, hi []byte, err error) {
+func (in *scanIn) rangeOf(v *views.View) (lo, hi []byte, err error) {
 	lo, hi = v.Segment(in.Segment, in.TotalSegments)
 	if in.ExclusiveStartKey == nil {
-		return lo, hi, v.checkAllAttributes(in.Select)
+		return lo, hi, v.CheckAllAttributes(in.Select)
 	}
 
-	if err := v.checkScanStart(in.ExclusiveStartKey); err != nil {
+	if err := v.CheckScanStart(in.ExclusiveStartKey); err != nil {
 		return nil, nil, err
 	}
 
-	if err := v.checkAllAttributes(in.Select); err != nil {
+	if err := v.CheckAllAttributes(in.Select); err != nil {
 		return nil, nil, err
 	}
 
-	key, err := v.startKey(in.ExclusiveStartKey)
+	key, err := v.StartKey(in.ExclusiveStartKey)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/dynamodb/statements"
+	"ratchet/embedded/internal/dynamodb/views"
 	"ratchet/embedded/internal/partiql"
 )
 
@@ -23,7 +24,7 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 		return nil, err
 	}
 
-	plan, err := (&statements.Source{Space: v.Space, Table: &t.Space, Index: v.index}).Plan(stmt)
+	plan, err := (&statements.Source{Space: v.Space, Table: &t.Space, Index: v.Index}).Plan(stmt)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 
 	ranges := plan.Ranges
 	if in.NextToken != nil {
-		if ranges, err = v.resume(plan, &in.Request, *in.NextToken); err != nil {
+		if ranges, err = resume(v, plan, &in.Request, *in.NextToken); err != nil {
 			return nil, err
 		}
 	}
@@ -68,18 +69,18 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 }
 
 // resume returns the ranges of the plan that are left after the page before the token.
-func (v *view) resume(p *statements.Plan, in *statements.Request, token string) ([]statements.Range, error) {
+func resume(v *views.View, p *statements.Plan, in *statements.Request, token string) ([]statements.Range, error) {
 	last, err := in.ReadToken(token)
 	if err != nil {
 		return nil, err
 	}
 
 	// The key comes from the caller: it may lack attributes of the index, or have them with other types.
-	if err := v.checkScanStart(last); err != nil {
+	if err := v.CheckScanStart(last); err != nil {
 		return nil, statements.RefusedToken()
 	}
 
-	at, err := v.startKey(last)
+	at, err := v.StartKey(last)
 	if err != nil {
 		return nil, statements.RefusedToken()
 	}
@@ -88,13 +89,13 @@ func (v *view) resume(p *statements.Plan, in *statements.Request, token string) 
 }
 
 // statementView returns the table or the index that a SELECT reads.
-func statementView(t *catalog.Table, stmt *partiql.Statement, consistent bool) (*view, error) {
+func statementView(t *catalog.Table, stmt *partiql.Statement, consistent bool) (*views.View, error) {
 	if err := statements.CheckKeyPaths(&t.Keys, stmt); err != nil {
 		return nil, err
 	}
 
 	if stmt.Index == "" {
-		return &view{Space: t.Space, table: t}, nil
+		return views.New(t, nil, "", false)
 	}
 
 	x := t.State().Record.IndexNamed(stmt.Index)
@@ -107,10 +108,8 @@ func statementView(t *catalog.Table, stmt *partiql.Statement, consistent bool) (
 		return nil, invalid("Strongly consistent read is not supported on Global Secondary Indexes")
 	}
 
-	// view has the same checks in the words of a Query, and refuses an index that is being built.
-	in := pageIn{IndexName: &stmt.Index}
-
-	v, err := in.view(t)
+	// views.New has the same checks in the words of a Query, and refuses an index that is being built.
+	v, err := views.New(t, &stmt.Index, "", false)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +124,7 @@ func statementView(t *catalog.Table, stmt *partiql.Statement, consistent bool) (
 	switch {
 	case len(lacking) == 0:
 	case x.Local:
-		v.fetch = true
+		v.Fetch = true
 	default:
 		return nil, invalid("One or more parameter values were invalid: Global secondary index %s does not project %s", x.Name, model.List(lacking))
 	}
