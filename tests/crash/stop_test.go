@@ -97,6 +97,7 @@ func (b busy) do(method, path, body string) {
 		b.t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Ratchet-Reason", "test")
 
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {

@@ -200,6 +200,17 @@ func (p *Process) end(t testing.TB, signal os.Signal) {
 	}
 }
 
+// Terminate sends SIGTERM and returns the exit status.
+func (p *Process) Terminate(t testing.TB) int {
+	t.Helper()
+
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+
+	return p.Wait(t)
+}
+
 // Wait waits until the process has ended by itself, and returns its exit status.
 func (p *Process) Wait(t testing.TB) int {
 	t.Helper()
