@@ -143,12 +143,21 @@ func (p *Process) readOutput(lines *bufio.Scanner, log *os.File) {
 func (p *Process) FirstLine(t testing.TB) string {
 	t.Helper()
 
-	line, printed := <-p.first
+	line, printed := p.Line(t)
 	if !printed {
 		t.Fatalf("%s printed nothing; its log: %s", p.Name, End(p.Log()))
 	}
 
 	return line
+}
+
+// Line waits for the first line of the process's standard output, or for its end without one.
+func (p *Process) Line(t testing.TB) (line string, printed bool) {
+	t.Helper()
+
+	line, printed = <-p.first
+
+	return line, printed
 }
 
 // Endpoint waits until `ratchet dev --json` prints the endpoint of its engine, and returns it.
