@@ -387,11 +387,13 @@ func TestAWithdrawnKeySignsNoLogin(t *testing.T) {
 		}
 
 		p.down = true
+
 		if err := login(); err == nil || errors.Is(err, session.ErrRefused) {
 			t.Errorf("claims of the ID token %v, keys that cannot be fetched: %v", ofID, err)
 		}
 
 		p.down, p.withdrawn = false, true
+
 		if err := login(); !errors.Is(err, session.ErrRefused) {
 			t.Errorf("claims of the ID token %v, a withdrawn key: %v", ofID, err)
 		}
