@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -46,13 +47,13 @@ func (s *Service) createActivity(_ context.Context, in *struct {
 	}
 
 	if a == nil {
-		id, err := s.ids.next()
+		id, err := s.ids.Next()
 		if err != nil {
 			return nil, err
 		}
 
 		a = &activity{ID: id, Name: in.Name, Created: s.cfg.Clock.Now().UnixMilli(), Tags: tags{}.with(in.Tags), Encryption: encrypted}
-		if err := s.commitRecord(nameKey(keyActivity, a.Name), a); err != nil {
+		if err := s.commitRecord(keys.Named(keys.Activity, a.Name), a); err != nil {
 			return nil, err
 		}
 
@@ -119,7 +120,7 @@ func (s *Service) deleteActivity(_ context.Context, in *activityRequest) (any, e
 	}
 
 	b := s.db.NewBatch()
-	b.Delete(nameKey(keyActivity, name))
+	b.Delete(keys.Named(keys.Activity, name))
 
 	if err := b.Commit(); err != nil {
 		return nil, fmt.Errorf("delete activity %s: %w", name, err)
@@ -141,7 +142,7 @@ func (s *Service) listActivities(_ context.Context, in *listRequest) (any, error
 	}
 	s.activitiesMu.RUnlock()
 
-	page, next, err := pageOf(all, in, keyActivity, func(a *activity) string { return a.Name })
+	page, next, err := pageOf(all, in, keys.Activity, func(a *activity) string { return a.Name })
 	if err != nil {
 		return nil, err
 	}

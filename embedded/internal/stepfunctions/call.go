@@ -91,8 +91,8 @@ func (s *Service) takeCall(ctx context.Context, q *queue, pass func(context.Cont
 // retryCall puts back a task whose call could not be made or whose answer could not be stored.
 func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err error) {
 	if ctx.Err() == nil {
-		s.log.Error("step functions: service integration", "machine", task.execution.machine,
-			"execution", task.execution.id, "error", err)
+		s.log.Error("step functions: service integration", "machine", task.execution.Machine,
+			"execution", task.execution.ID, "error", err)
 
 		// Without the wait, a lasting fault would make this loop busy.
 		select {
@@ -149,7 +149,7 @@ func (s *Service) storeAnswer(ctx context.Context, task taskOrder, output []byte
 // name returns the name of an execution that the task starts without a name. A repeated call
 // finds the execution of the first call under it.
 func (t queuedTask) name() string {
-	return fmt.Sprintf("task-%d-%d-%d-%d", t.execution.machine, t.execution.id, t.thread, t.attempt)
+	return fmt.Sprintf("task-%d-%d-%d-%d", t.execution.Machine, t.execution.ID, t.thread, t.attempt)
 }
 
 // callService makes a call and returns its answer as the task sees it. An execution that the

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // history reads documents of one execution.
 type history struct {
 	s   *Service
-	key executionKey
+	key keys.Execution
 }
 
 // Document returns a document of an earlier turn, from memory if the turn is recent.
@@ -28,13 +29,13 @@ func (h history) find(ref execution.Ref, in func(execution.Ref, []byte) ([]byte,
 		return in(ref, item.events)
 	}
 
-	data, ok, err := h.s.db.Get(h.key.history(ref.Chunk))
+	data, ok, err := h.s.db.Get(h.key.History(ref.Chunk))
 	if err != nil {
-		return nil, fmt.Errorf("read the history of execution %d: %w", h.key.id, err)
+		return nil, fmt.Errorf("read the history of execution %d: %w", h.key.ID, err)
 	}
 
 	if !ok {
-		return nil, fmt.Errorf("read the history of execution %d: the turn at event %d is missing", h.key.id, ref.Chunk)
+		return nil, fmt.Errorf("read the history of execution %d: the turn at event %d is missing", h.key.ID, ref.Chunk)
 	}
 
 	return in(ref, data)

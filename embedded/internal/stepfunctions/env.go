@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // randomness is a rand.Source for many goroutines: it draws from the global generator.
@@ -14,7 +15,7 @@ type randomness struct{}
 func (randomness) Uint64() uint64 { return rand.Uint64() } //nolint:gosec // jitter, MathRandom and UUID promise no secrecy
 
 // env returns the environment for a stimulus to the execution.
-func (s *Service) env(key executionKey, st *execution.State, rev *revision) *execution.Env {
+func (s *Service) env(key keys.Execution, st *execution.State, rev *revision) *execution.Env {
 	env := s.envOf(key, rev)
 	env.Identity = func() execution.Identity { return s.identity(st, rev) }
 
@@ -54,7 +55,7 @@ func (s *Service) identity(st *execution.State, rev *revision) execution.Identit
 }
 
 // envOf returns the environment for a stimulus to an execution of the revision, without the identity.
-func (s *Service) envOf(key executionKey, rev *revision) *execution.Env {
+func (s *Service) envOf(key keys.Execution, rev *revision) *execution.Env {
 	env := &execution.Env{
 		Machine:        rev.program,
 		Now:            s.cfg.Clock.Now(),

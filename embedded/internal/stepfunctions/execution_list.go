@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // listExecutions lists a machine's executions, newest first.
@@ -27,7 +28,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 
 	before := ^uint64(0)
 	if in.NextToken != "" {
-		if before, err = readPageToken(in.NextToken, keyRunning, from.number); err != nil {
+		if before, err = readPageToken(in.NextToken, keys.Running, from.number); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +63,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 			d.ItemCount = f.state.Child.Items
 		}
 
-		if from.run.waits(executionKey{from.number, f.id}, f.state) {
+		if from.run.waits(keys.Execution{Machine: from.number, ID: f.id}, f.state) {
 			d.Status = pendingRedrive
 		}
 
@@ -71,7 +72,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 
 	// The numbers of executions grow, so an execution that starts meanwhile moves no page.
 	if more {
-		answer.NextToken = pageToken(keyRunning, from.number, found[len(found)-1].id)
+		answer.NextToken = pageToken(keys.Running, from.number, found[len(found)-1].id)
 	}
 
 	// The list shows turns that may not be on disk yet.
@@ -98,7 +99,7 @@ func (s *Service) listSource(machineARN, runARN string) (l listSource, err error
 		}
 
 		// The children have the Map Run's number in their keys, so the list needs no filter.
-		return listSource{origin{r.Machine, r}, k.id, func(*execution.State) bool { return true }}, nil
+		return listSource{origin{r.Machine, r}, k.ID, func(*execution.State) bool { return true }}, nil
 	}
 
 	t, err := s.startTarget(machineARN)
@@ -119,8 +120,8 @@ const pendingRedrive = "PENDING_REDRIVE"
 // waits reports whether a child of the Map Run, which may be nil, waits for a redrive.
 // A redrive takes the children in the order of their numbers. RedriveAt is
 // the first child that the redrive has not reached.
-func (r *mapRun) waits(k executionKey, st *execution.State) bool {
-	return r != nil && r.RedriveAt != 0 && k.id >= r.RedriveAt &&
+func (r *mapRun) waits(k keys.Execution, st *execution.State) bool {
+	return r != nil && r.RedriveAt != 0 && k.ID >= r.RedriveAt &&
 		st.Status != execution.Running && st.Status != execution.Succeeded
 }
 
@@ -177,14 +178,14 @@ func (s *Service) newestExecutions(
 	scan := func(kind byte) error {
 		count := 0
 
-		return s.db.Scan(key(kind, machine), key(kind, machine, before), true, func(k, v []byte) (bool, error) {
+		return s.db.Scan(keys.Of(kind, machine), keys.Of(kind, machine, before), true, func(k, v []byte) (bool, error) {
 			st, err := execution.ReadState(v)
 			if err != nil {
-				return false, fmt.Errorf("read execution %d: %w", number(k), err)
+				return false, fmt.Errorf("read execution %d: %w", keys.Number(k), err)
 			}
 
 			if keep(st) {
-				found = append(found, listed{number(k), st})
+				found = append(found, listed{keys.Number(k), st})
 				count++
 			}
 
@@ -198,14 +199,14 @@ func (s *Service) newestExecutions(
 	case status == "":
 		// Running executions first: an execution that ends between the scans is found twice instead of
 		// never.
-		if err = scan(keyRunning); err == nil {
-			err = scan(keyEnded)
+		if err = scan(keys.Running); err == nil {
+			err = scan(keys.Ended)
 		}
 	case !known:
 		return nil, false, validation("1 validation error detected: Value '%s' at 'statusFilter' failed to satisfy constraint: "+
 			"Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING]", status)
 	case want == execution.Running:
-		err = scan(keyRunning)
+		err = scan(keys.Running)
 	default:
 		found, err = s.newestWithStatus(machine, want, before, size, keep)
 	}
@@ -226,10 +227,10 @@ func (s *Service) newestExecutions(
 func (s *Service) newestWithStatus(
 	machine uint64, status execution.Status, before uint64, size int, keep func(*execution.State) bool,
 ) (found []listed, err error) {
-	lo := executionKey{machine, 0}.status(status)
-	hi := executionKey{machine, before}.status(status)
+	lo := keys.Execution{Machine: machine, ID: 0}.Status(status)
+	hi := keys.Execution{Machine: machine, ID: before}.Status(status)
 	err = s.db.Scan(lo, hi, true, func(k, _ []byte) (bool, error) {
-		_, st, err := s.loadExecution(executionKey{machine, number(k)})
+		_, st, err := s.loadExecution(keys.Execution{Machine: machine, ID: keys.Number(k)})
 		// Removed since the scan, with its machine.
 		if errors.Is(err, errNoExecution) {
 			return true, nil
@@ -237,7 +238,7 @@ func (s *Service) newestWithStatus(
 
 		// The scan holds no lock, so a redrive may have changed the status since.
 		if err == nil && st.Status == status && keep(st) {
-			found = append(found, listed{number(k), st})
+			found = append(found, listed{keys.Number(k), st})
 		}
 
 		return len(found) <= size, err

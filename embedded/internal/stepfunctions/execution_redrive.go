@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -74,7 +75,7 @@ func (s *Service) redriveExecution(ctx context.Context, in *struct {
 }
 
 // revive applies a stimulus that lets an ended execution run again.
-func (s *Service) revive(ctx context.Context, m *machine, key executionKey, apply stimulus) (*store.Batch, error) {
+func (s *Service) revive(ctx context.Context, m *machine, key keys.Execution, apply stimulus) (*store.Batch, error) {
 	// The deletion of the machine must not run between this check and the new turn.
 	release, held := s.hold(m)
 	if !held {

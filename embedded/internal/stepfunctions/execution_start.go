@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
@@ -125,7 +126,7 @@ func (s *Service) startStandard(ctx context.Context, t target, name string, inpu
 	}
 
 	// One start at a time looks up the name and takes it. Names that share a lock only wait longer.
-	named := executionNameKey(m.ID, name)
+	named := keys.ExecutionName(m.ID, name)
 	hash := fnv.New64a()
 	_, _ = hash.Write(named)
 	lock := &s.nameLocks[hash.Sum64()%lockStripes]
@@ -138,12 +139,12 @@ func (s *Service) startStandard(ctx context.Context, t target, name string, inpu
 	}
 
 	if taken {
-		started, err := s.answerStarted(executionKey{m.ID, binary.BigEndian.Uint64(id)}, m.Name, name, input)
+		started, err := s.answerStarted(keys.Execution{Machine: m.ID, ID: binary.BigEndian.Uint64(id)}, m.Name, name, input)
 		return nil, started, err
 	}
 
 	// A number that an error below wastes is never used again. Gaps do no harm.
-	next, err := s.ids.next()
+	next, err := s.ids.Next()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -152,12 +153,12 @@ func (s *Service) startStandard(ctx context.Context, t target, name string, inpu
 
 	first := &firstTurn{named: named, value: binary.BigEndian.AppendUint64(nil, next)}
 
-	return s.storeFirstTurn(ctx, executionKey{m.ID, next}, first, st, rev, input)
+	return s.storeFirstTurn(ctx, keys.Execution{Machine: m.ID, ID: next}, first, st, rev, input)
 }
 
 // storeFirstTurn runs and stores the execution's first turn.
 func (s *Service) storeFirstTurn(
-	ctx context.Context, key executionKey, first *firstTurn, st *execution.State, rev *revision, input []byte,
+	ctx context.Context, key keys.Execution, first *firstTurn, st *execution.State, rev *revision, input []byte,
 ) (*store.Batch, int64, error) {
 	// storeTurn makes tasks and timers visible before it returns, so workers
 	// may come at once. They wait for this lock.
@@ -179,7 +180,7 @@ func (s *Service) storeFirstTurn(
 }
 
 // answerStarted answers the start of a name that is taken.
-func (s *Service) answerStarted(key executionKey, machine, name string, input []byte) (int64, error) {
+func (s *Service) answerStarted(key keys.Execution, machine, name string, input []byte) (int64, error) {
 	_, st, err := s.loadExecution(key)
 	if err != nil {
 		return 0, err

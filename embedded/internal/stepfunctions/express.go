@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
 
@@ -34,8 +35,6 @@ type expressRecord struct {
 	Input    string `json:"input"`
 }
 
-func (k executionKey) express() []byte { return key(keyExpress, k.machine, k.id) }
-
 // expressARN returns the ARN of an Express execution. Its last part tells executions of one
 // name apart.
 func (s *Service) expressARN(machine, name, run string) string {
@@ -45,19 +44,19 @@ func (s *Service) expressARN(machine, name, run string) string {
 // startExpress stores an Express execution and queues it. Names need not be unique. The caller
 // holds the machine.
 func (s *Service) startExpress(t target, name string, input []byte) (*startAnswer, error) {
-	id, err := s.ids.next()
+	id, err := s.ids.Next()
 	if err != nil {
 		return nil, err
 	}
 
-	k := executionKey{t.machine.ID, id}
+	k := keys.Execution{Machine: t.machine.ID, ID: id}
 	// Run is stored, so that the ARN stays the same when a crash makes the execution run again.
 	record := expressRecord{Machine: t.machine.Name, Revision: t.revision, Name: name, Run: s.newName(), Input: string(input)}
 	started := stamp(s.cfg.Clock.Now().UnixMilli())
 
 	// The record is on disk before the execution is queued: from here on the execution
 	// runs at least once.
-	if err := s.commitRecord(k.express(), record); err != nil {
+	if err := s.commitRecord(k.Express(), record); err != nil {
 		return nil, err
 	}
 
@@ -66,16 +65,16 @@ func (s *Service) startExpress(t target, name string, input []byte) (*startAnswe
 	return &startAnswer{s.expressARN(record.Machine, name, record.Run), started}, nil
 }
 
-func (s *Service) queueExpress(k executionKey) {
-	s.queue(expressQueue).put(taskOrder{queuedTask{execution: k}, int64(k.id)})
+func (s *Service) queueExpress(k keys.Execution) {
+	s.queue(expressQueue).put(taskOrder{queuedTask{execution: k}, int64(k.ID)})
 }
 
 // recoverExpress queues the Express executions that have not ended.
 func (s *Service) recoverExpress() error {
-	prefix := key(keyExpress)
+	prefix := keys.Of(keys.Express)
 
 	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, _ []byte) (bool, error) {
-		s.queueExpress(executionKey{machine: number(k[:len(k)-8]), id: number(k)})
+		s.queueExpress(keys.Execution{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
 		return true, nil
 	})
 }
@@ -94,8 +93,8 @@ func (s *Service) runExpresses(ctx context.Context) error {
 		// At the limit, Go blocks, and further executions stay in the queue.
 		g.Go(func() error {
 			if err := s.runExpress(ctx, task.execution); err != nil && ctx.Err() == nil {
-				s.log.Error("step functions: express execution", "machine", task.execution.machine,
-					"execution", task.execution.id, "error", err)
+				s.log.Error("step functions: express execution", "machine", task.execution.Machine,
+					"execution", task.execution.ID, "error", err)
 			}
 
 			return nil
@@ -105,8 +104,8 @@ func (s *Service) runExpresses(ctx context.Context) error {
 
 // runExpress runs one asynchronous execution to its end and forgets it. After an error its
 // record stays, and it runs again when the engine is opened.
-func (s *Service) runExpress(ctx context.Context, k executionKey) error {
-	text, ok, err := s.db.Get(k.express())
+func (s *Service) runExpress(ctx context.Context, k keys.Execution) error {
+	text, ok, err := s.db.Get(k.Express())
 	// Without a record, the execution was deleted with its machine.
 	if err != nil || !ok {
 		return err
@@ -117,7 +116,7 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 		return fmt.Errorf("read the record: %w", err)
 	}
 
-	rev, err := s.revision(k.machine, record.Revision)
+	rev, err := s.revision(k.Machine, record.Revision)
 	if err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 	// The record is deleted only after the end: a crash before this point lets the
 	// execution run again.
 	b := s.db.NewBatch()
-	b.Delete(k.express())
+	b.Delete(k.Express())
 
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("remove the record: %w", err)
@@ -146,7 +145,7 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 func (s *Service) newExpress(rev *revision, name, run string, sync bool) *memory {
 	// The zero key: nothing is stored under it, newMemory replaces the history that would use it, and
 	// Express machines have no task tokens.
-	env := s.envOf(executionKey{}, rev)
+	env := s.envOf(keys.Execution{}, rev)
 	identity := s.identity(&execution.State{Name: name}, rev)
 	identity.ARN, identity.NoRedrives = s.expressARN(rev.Machine, name, run), sync
 	env.Identity = func() execution.Identity { return identity }

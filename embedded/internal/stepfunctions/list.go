@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -96,8 +97,8 @@ var errPageToken = wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
 // readPagePlace reads what newPageToken wrote.
 func readPagePlace(token string, kind byte) (place []byte, err error) {
 	longest := maxPageToken
-	// keyRunning is the kind of the tokens of ListExecutions.
-	if kind == keyRunning {
+	// Running is the kind of the tokens of ListExecutions.
+	if kind == keys.Running {
 		longest = maxExecutionsToken
 	}
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -200,7 +201,7 @@ func (s *Service) createAlias(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	id, err := s.ids.next()
+	id, err := s.ids.Next()
 	if err != nil {
 		return nil, err
 	}
@@ -381,7 +382,7 @@ func (s *Service) listAliases(_ context.Context, in *struct {
 	// With leading zeros, because pageOf compares texts.
 	order := func(a alias) string { return fmt.Sprintf("%020d", a.ID) }
 
-	page, next, err := pageOf(all, &in.listRequest, keyAliases, order)
+	page, next, err := pageOf(all, &in.listRequest, keys.Aliases, order)
 	if err != nil {
 		return nil, err
 	}

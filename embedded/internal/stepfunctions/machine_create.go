@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -81,7 +82,7 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		return s.answerExisting(m, in.Type == typeExpress, &in.machineSettings)
 	}
 
-	id, err := s.ids.next()
+	id, err := s.ids.Next()
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func (m *machine) configuredAs(in *machineSettings) bool {
 // commitMachine stores a machine with a new revision, and with a version of it if the
 // settings say so. The caller holds s.mu.
 func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) (err error) {
-	if rev.ID, err = s.ids.next(); err != nil {
+	if rev.ID, err = s.ids.Next(); err != nil {
 		return err
 	}
 
@@ -181,8 +182,8 @@ func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) 
 	}
 
 	b := s.db.NewBatch()
-	b.Set(nameKey(keyMachine, m.Name), record)
-	b.Set(key(keyRevision, m.ID, rev.ID), definition)
+	b.Set(keys.Named(keys.Machine, m.Name), record)
+	b.Set(keys.Of(keys.Revision, m.ID, rev.ID), definition)
 
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("store state machine %s: %w", m.Name, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
 
@@ -73,12 +74,12 @@ func (s *Service) removeMachine(ctx context.Context, m *machine) error {
 func (s *Service) stopExecutions(ctx context.Context, number uint64) error {
 	for {
 		// A machine may have more running executions than memory should list at a time.
-		keys, err := s.runningExecutions(number, 256)
-		if err != nil || len(keys) == 0 {
+		found, err := s.runningExecutions(number, 256)
+		if err != nil || len(found) == 0 {
 			return err
 		}
 
-		for _, k := range keys {
+		for _, k := range found {
 			batch, err := s.stimulate(ctx, k, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 				return env.Stop(st, "", "the state machine was deleted")
 			})
@@ -117,7 +118,7 @@ func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) 
 	// One batch: after a crash the machine is either there with its mark, or gone with everything.
 	b := s.db.NewBatch()
 	for _, id := range runs {
-		if keys, err := s.runningExecutions(id, 1); err != nil || len(keys) > 0 {
+		if found, err := s.runningExecutions(id, 1); err != nil || len(found) > 0 {
 			b.Discard()
 			return false, err
 		}
@@ -125,7 +126,7 @@ func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) 
 		removeNumber(b, id)
 	}
 
-	b.Delete(nameKey(keyMachine, m.Name))
+	b.Delete(keys.Named(keys.Machine, m.Name))
 	removeNumber(b, m.ID)
 
 	if err := b.Commit(); err != nil {
@@ -140,16 +141,16 @@ func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) 
 // removeNumber removes what belongs to a machine or to a Map Run.
 func removeNumber(b *store.Batch, id uint64) {
 	for _, kind := range []byte{
-		keyRevision, keyName, keyRunning, keyEnded, keyStatus, keyHistory, keyExpress, keyMapRun, keyRunOf,
+		keys.Revision, keys.Name, keys.Running, keys.Ended, keys.Status, keys.History, keys.Express, keys.MapRun, keys.RunOf,
 	} {
-		b.DeleteRange(key(kind, id), key(kind, id+1))
+		b.DeleteRange(keys.Of(kind, id), keys.Of(kind, id+1))
 	}
 }
 
 // runsOf returns the numbers of a machine's Map Runs.
 func (s *Service) runsOf(machine uint64) (runs []uint64, err error) {
-	err = s.db.Scan(key(keyMapRun, machine), key(keyMapRun, machine+1), false, func(k, _ []byte) (bool, error) {
-		runs = append(runs, number(k))
+	err = s.db.Scan(keys.Of(keys.MapRun, machine), keys.Of(keys.MapRun, machine+1), false, func(k, _ []byte) (bool, error) {
+		runs = append(runs, keys.Number(k))
 		return true, nil
 	})
 
@@ -157,13 +158,13 @@ func (s *Service) runsOf(machine uint64) (runs []uint64, err error) {
 }
 
 // runningExecutions returns up to most running executions of a machine.
-func (s *Service) runningExecutions(machine uint64, most int) (keys []executionKey, err error) {
-	err = s.db.Scan(key(keyRunning, machine), key(keyRunning, machine+1), false, func(k, _ []byte) (bool, error) {
-		keys = append(keys, executionKey{machine, number(k)})
-		return len(keys) < most, nil
+func (s *Service) runningExecutions(machine uint64, most int) (found []keys.Execution, err error) {
+	err = s.db.Scan(keys.Of(keys.Running, machine), keys.Of(keys.Running, machine+1), false, func(k, _ []byte) (bool, error) {
+		found = append(found, keys.Execution{Machine: machine, ID: keys.Number(k)})
+		return len(found) < most, nil
 	})
 
-	return keys, err
+	return found, err
 }
 
 // finishDeletions continues deletions that a crash interrupted.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -109,7 +110,7 @@ func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, er
 	}
 	s.mu.RUnlock()
 
-	page, next, err := pageOf(all, in, keyMachine, func(m *machine) string { return m.Name })
+	page, next, err := pageOf(all, in, keys.Machine, func(m *machine) string { return m.Name })
 	if err != nil {
 		return nil, err
 	}

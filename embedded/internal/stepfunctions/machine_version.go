@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -125,7 +126,7 @@ func (s *Service) changeMachine(arn, name string, change func(m *machine) error)
 
 // replaceMachine stores a changed copy of a machine in its place. The caller holds s.mu.
 func (s *Service) replaceMachine(m *machine) error {
-	if err := s.commitRecord(nameKey(keyMachine, m.Name), m); err != nil {
+	if err := s.commitRecord(keys.Named(keys.Machine, m.Name), m); err != nil {
 		return err
 	}
 
@@ -232,7 +233,7 @@ func (s *Service) listVersions(_ context.Context, in *struct {
 	// pageOf sorts ascending, so the newest version needs the smallest text.
 	order := func(v version) string { return fmt.Sprintf("%020d", math.MaxUint64-v.Number) }
 
-	page, next, err := pageOf(slices.Clone(m.Versions), &in.listRequest, keyVersions, order)
+	page, next, err := pageOf(slices.Clone(m.Versions), &in.listRequest, keys.Versions, order)
 	if err != nil {
 		return nil, err
 	}

@@ -7,31 +7,20 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
 
-// runKey identifies a Map Run by the numbers of its machine and its own. In the keys of its executions the
-// Map Run's number stands in the place of the machine's number, so that they are listed by Map Run and not
-// among the machine's own executions.
-type runKey struct{ machine, id uint64 }
-
-func (k runKey) record() []byte { return key(keyMapRun, k.machine, k.id) }
-
-// ofExecution returns the key under which the Map Runs of an execution are listed.
-func (k runKey) ofExecution(parent executionKey) []byte {
-	return key(keyRunOf, parent.machine, parent.id, k.id)
-}
-
 // runOf returns the Map Run that has started an execution.
-func runOf(c *execution.Child) runKey { return runKey{c.Machine, c.Run} }
+func runOf(c *execution.Child) keys.Run { return keys.Run{Machine: c.Machine, ID: c.Run} }
 
 // ownerOf returns the number of the machine of an execution.
-func ownerOf(k executionKey, st *execution.State) uint64 {
+func ownerOf(k keys.Execution, st *execution.State) uint64 {
 	if st.Child != nil {
 		return st.Child.Machine
 	}
 
-	return k.machine
+	return k.Machine
 }
 
 // mapRun is the record of a Map Run. It changes under Service.runsMu: in the batch of a turn of its
@@ -104,7 +93,9 @@ func (t *tally) total() (sum int64) {
 // unsuccessful are the statuses that a redrive runs again.
 var unsuccessful = []execution.Status{execution.Failed, execution.TimedOut, execution.Aborted}
 
-func (r *mapRun) parent() executionKey { return executionKey{r.ParentMachine, r.Parent} }
+func (r *mapRun) parent() keys.Execution {
+	return keys.Execution{Machine: r.ParentMachine, ID: r.Parent}
+}
 
 func (r *mapRun) running() bool { return r.Status == execution.Running }
 
@@ -158,7 +149,7 @@ func (r *mapRun) exceeded() bool {
 
 // count records the change of a child by a turn. was is its status before the turn. A child that starts
 // has none, and next is the place after its items.
-func (r *mapRun) count(k executionKey, st *execution.State, was execution.Status, next *execution.MapCursor) {
+func (r *mapRun) count(k keys.Execution, st *execution.State, was execution.Status, next *execution.MapCursor) {
 	switch {
 	case next != nil:
 		// The cursor moves in the batch that stores the child: a crash
@@ -176,15 +167,15 @@ func (r *mapRun) count(k executionKey, st *execution.State, was execution.Status
 }
 
 // leaveWaiting takes a child out of the counts of the children that wait for a redrive.
-func (r *mapRun) leaveWaiting(k executionKey, c *execution.Child, was execution.Status) {
+func (r *mapRun) leaveWaiting(k keys.Execution, c *execution.Child, was execution.Status) {
 	r.WaitingExecutions[was]--
 	r.WaitingItems[was] -= c.Items
 	// Children are redriven in the order of their numbers.
-	r.RedriveAt = k.id + 1
+	r.RedriveAt = k.ID + 1
 }
 
 // leave records that a redrive leaves a child as it is.
-func (r *mapRun) leave(k executionKey, st *execution.State) {
+func (r *mapRun) leave(k keys.Execution, st *execution.State) {
 	r.leaveWaiting(k, st.Child, st.Status)
 	r.Executions[st.Status]++
 	r.Items[st.Status] += st.Child.Items
@@ -238,35 +229,35 @@ func (r *mapRun) resume() {
 }
 
 // loadRun returns a Map Run, nil if there is none.
-func (s *Service) loadRun(k runKey) (*mapRun, error) {
-	data, ok, err := s.db.Get(k.record())
+func (s *Service) loadRun(k keys.Run) (*mapRun, error) {
+	data, ok, err := s.db.Get(k.Record())
 	if err != nil || !ok {
 		return nil, err
 	}
 
 	r := &mapRun{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read Map Run %d: %w", k.id, err)
+		return nil, fmt.Errorf("read Map Run %d: %w", k.ID, err)
 	}
 
 	return r, nil
 }
 
 // saveRun adds a Map Run to a batch.
-func saveRun(b *store.Batch, k runKey, r *mapRun) error {
+func saveRun(b *store.Batch, k keys.Run, r *mapRun) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 
-	b.Set(k.record(), data)
+	b.Set(k.Record(), data)
 
 	return nil
 }
 
 // changeRun changes a Map Run outside of a turn and wakes it. change reports whether it has changed
 // anything. If the Map Run is gone, nothing happens.
-func (s *Service) changeRun(k runKey, change func(r *mapRun) (changed bool, err error)) (*store.Batch, error) {
+func (s *Service) changeRun(k keys.Run, change func(r *mapRun) (changed bool, err error)) (*store.Batch, error) {
 	s.runsMu.Lock()
 	defer s.runsMu.Unlock()
 
@@ -287,7 +278,7 @@ func (s *Service) changeRun(k runKey, change func(r *mapRun) (changed bool, err 
 
 	if err := b.Apply(); err != nil {
 		b.Discard()
-		return nil, fmt.Errorf("store Map Run %d: %w", k.id, err)
+		return nil, fmt.Errorf("store Map Run %d: %w", k.ID, err)
 	}
 
 	// The Map Run is woken after Apply, so that advanceRun reads the new record.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
 
@@ -21,16 +22,16 @@ const (
 
 // recoverRuns lists the Map Runs that run.
 func (s *Service) recoverRuns() error {
-	prefix := key(keyMapRun)
+	prefix := keys.Of(keys.MapRun)
 
 	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
 		var r struct{ Status execution.Status }
 		if err := json.Unmarshal(v, &r); err != nil {
-			return false, fmt.Errorf("read Map Run %d: %w", number(k), err)
+			return false, fmt.Errorf("read Map Run %d: %w", keys.Number(k), err)
 		}
 
 		if r.Status == execution.Running {
-			s.runs.wake(runKey{machine: number(k[:len(k)-8]), id: number(k)})
+			s.runs.wake(keys.Run{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
 		}
 
 		return true, nil
@@ -48,7 +49,7 @@ func (s *Service) runMapRuns(ctx context.Context) error {
 		}
 
 		if err := s.advanceRun(ctx, k); err != nil {
-			s.log.Error("step functions: Map Run", "machine", k.machine, "run", k.id, "error", err)
+			s.log.Error("step functions: Map Run", "machine", k.Machine, "run", k.ID, "error", err)
 
 			select {
 			case <-ctx.Done():
@@ -62,7 +63,7 @@ func (s *Service) runMapRuns(ctx context.Context) error {
 
 // advanceRun takes the next steps of a Map Run, at most runChunk. These steps list the
 // Map Run again.
-func (s *Service) advanceRun(ctx context.Context, k runKey) error {
+func (s *Service) advanceRun(ctx context.Context, k keys.Run) error {
 	r, err := s.loadRun(k)
 	if err != nil || r == nil || !r.running() {
 		return err
@@ -102,20 +103,20 @@ func (s *Service) advanceRun(ctx context.Context, k runKey) error {
 func synced(batch *store.Batch, err error) error { return errors.Join(err, syncBatch(batch)) }
 
 // stopChildren aborts children that run.
-func (s *Service) stopChildren(ctx context.Context, k runKey, r *mapRun) error {
-	keys, err := s.runningExecutions(r.ID, s.chunk)
+func (s *Service) stopChildren(ctx context.Context, k keys.Run, r *mapRun) error {
+	running, err := s.runningExecutions(r.ID, s.chunk)
 	if err != nil {
 		return err
 	}
 
-	return s.stopEach(ctx, keys)
+	return s.stopEach(ctx, running)
 }
 
 // stopEach aborts children. It skips a child that was deleted with its machine since it was listed.
-func (s *Service) stopEach(ctx context.Context, keys []executionKey) (err error) {
+func (s *Service) stopEach(ctx context.Context, children []keys.Execution) (err error) {
 	var batches []*store.Batch
 	// Synced together at the end, so that a chunk costs one flush of the disk.
-	for _, child := range keys {
+	for _, child := range children {
 		batch, stopErr := s.stimulate(ctx, child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 			return env.Stop(st, "", "")
 		})
@@ -140,7 +141,7 @@ func syncAll(batches []*store.Batch) (err error) {
 }
 
 // startChildren starts the next children.
-func (s *Service) startChildren(ctx context.Context, k runKey, r *mapRun) error {
+func (s *Service) startChildren(ctx context.Context, k keys.Run, r *mapRun) error {
 	inputs, refused, err := s.nextInputs(ctx, r, min(r.room(), int64(s.chunk)))
 	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
 		// The parent has ended or left the state, and that turn has told the Map Run.
@@ -198,26 +199,26 @@ func (s *Service) nextInputs(ctx context.Context, r *mapRun, most int64) (inputs
 }
 
 // startChild starts a child. It fails with errRunOver when the Map Run is ending.
-func (s *Service) startChild(ctx context.Context, k runKey, r *mapRun, index int64, in execution.MapInput) (*store.Batch, error) {
-	rev, err := s.revision(k.machine, r.Revision)
+func (s *Service) startChild(ctx context.Context, k keys.Run, r *mapRun, index int64, in execution.MapInput) (*store.Batch, error) {
+	rev, err := s.revision(k.Machine, r.Revision)
 	if err != nil {
 		return nil, err
 	}
 
-	id, err := s.ids.next()
+	id, err := s.ids.Next()
 	if err != nil {
 		return nil, err
 	}
 
-	child := executionKey{r.ID, id}
+	child := keys.Execution{Machine: r.ID, ID: id}
 	st := &execution.State{
 		Name:     s.newName(),
 		Revision: r.Revision,
-		Child:    &execution.Child{Machine: k.machine, Run: r.ID, Map: r.Map, Index: index, Items: in.Items},
+		Child:    &execution.Child{Machine: k.Machine, Run: r.ID, Map: r.Map, Index: index, Items: in.Items},
 	}
 	first := &firstTurn{
-		named: childNameKey(k.machine, r.label(), st.Name),
-		value: child.named(),
+		named: childNameKey(k.Machine, r.label(), st.Name),
+		value: child.Numbers(),
 		next:  &in.Next,
 	}
 
@@ -227,7 +228,7 @@ func (s *Service) startChild(ctx context.Context, k runKey, r *mapRun, index int
 }
 
 // redriveChildren runs unsuccessful children again, in the order in which they were started.
-func (s *Service) redriveChildren(ctx context.Context, k runKey, r *mapRun) error {
+func (s *Service) redriveChildren(ctx context.Context, k keys.Run, r *mapRun) error {
 	found, err := s.unsuccessfulChildren(r, min(r.room(), int64(s.chunk)))
 	if err != nil {
 		return err
@@ -246,7 +247,7 @@ func (s *Service) redriveChildren(ctx context.Context, k runKey, r *mapRun) erro
 
 // redriveEach runs children again. It stops at a child that was
 // deleted with its machine since it was listed.
-func (s *Service) redriveEach(ctx context.Context, k runKey, r *mapRun, found []executionKey) (err error) {
+func (s *Service) redriveEach(ctx context.Context, k keys.Run, r *mapRun, found []keys.Execution) (err error) {
 	var batches []*store.Batch
 	for _, child := range found {
 		batch, redriveErr := s.stimulate(ctx, child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
@@ -286,7 +287,7 @@ func (s *Service) redriveEach(ctx context.Context, k runKey, r *mapRun, found []
 }
 
 // leaveChild records that a child cannot be redriven. The child stays as it is.
-func (s *Service) leaveChild(k runKey, child executionKey) (*store.Batch, error) {
+func (s *Service) leaveChild(k keys.Run, child keys.Execution) (*store.Batch, error) {
 	st, err := s.readExecution(child)
 	if err != nil {
 		return nil, err
@@ -299,12 +300,12 @@ func (s *Service) leaveChild(k runKey, child executionKey) (*store.Batch, error)
 }
 
 // unsuccessfulChildren returns up to most children that wait for a redrive.
-func (s *Service) unsuccessfulChildren(r *mapRun, most int64) (found []executionKey, err error) {
-	lo, hi := executionKey{r.ID, r.RedriveAt}, executionKey{r.ID, ^uint64(0)}
+func (s *Service) unsuccessfulChildren(r *mapRun, most int64) (found []keys.Execution, err error) {
+	lo, hi := keys.Execution{Machine: r.ID, ID: r.RedriveAt}, keys.Execution{Machine: r.ID, ID: ^uint64(0)}
 
-	err = s.db.Scan(lo.ended(), hi.ended(), false, func(k, v []byte) (bool, error) {
+	err = s.db.Scan(lo.Ended(), hi.Ended(), false, func(k, v []byte) (bool, error) {
 		if execution.StoredStatus(v) != execution.Succeeded {
-			found = append(found, executionKey{r.ID, number(k)})
+			found = append(found, keys.Execution{Machine: r.ID, ID: keys.Number(k)})
 		}
 
 		return int64(len(found)) < most, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -93,16 +94,16 @@ func (s *Service) listMapRuns(_ context.Context, in *struct {
 
 	before := ^uint64(0)
 	if in.NextToken != "" {
-		if before, err = readPageToken(in.NextToken, keyRunOf, parent.id); err != nil {
+		if before, err = readPageToken(in.NextToken, keys.RunOf, parent.ID); err != nil {
 			return nil, err
 		}
 	}
 
 	var runs []uint64
 
-	err = s.db.Scan(key(keyRunOf, parent.machine, parent.id), runKey{id: before}.ofExecution(parent), true,
+	err = s.db.Scan(keys.Of(keys.RunOf, parent.Machine, parent.ID), keys.Run{ID: before}.OfExecution(parent), true,
 		func(k, _ []byte) (bool, error) {
-			runs = append(runs, number(k))
+			runs = append(runs, keys.Number(k))
 			// One more than a page shows that there is another page.
 			return len(runs) <= size, nil
 		})
@@ -116,11 +117,11 @@ func (s *Service) listMapRuns(_ context.Context, in *struct {
 	}{MapRuns: []map[string]any{}}
 	if len(runs) > size {
 		runs = runs[:size]
-		answer.NextToken = pageToken(keyRunOf, parent.id, runs[size-1])
+		answer.NextToken = pageToken(keys.RunOf, parent.ID, runs[size-1])
 	}
 
 	for _, id := range runs {
-		r, err := s.loadRun(runKey{m.ID, id})
+		r, err := s.loadRun(keys.Run{Machine: m.ID, ID: id})
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // waiting is a state that keeps a child running.
@@ -297,9 +299,9 @@ func testDeletedMachineWithMapRuns(t *testing.T, b *bench) {
 	}
 	synctest.Wait()
 
-	for _, kind := range []byte{keyMapRun, keyRunOf, keyRunning, keyEnded, keyStatus, keyHistory, keyName} {
+	for _, kind := range []byte{keys.MapRun, keys.RunOf, keys.Running, keys.Ended, keys.Status, keys.History, keys.Name} {
 		found := ""
-		err := b.db.Scan(key(kind), key(kind+1), false, func(k, _ []byte) (bool, error) {
+		err := b.db.Scan(keys.Of(kind), keys.Of(kind+1), false, func(k, _ []byte) (bool, error) {
 			found += fmt.Sprintf(" %q", k)
 			return true, nil
 		})

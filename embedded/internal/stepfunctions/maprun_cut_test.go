@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
 
@@ -134,17 +135,17 @@ func (c *cutter) answer(task taskOrder) {
 
 // check compares the counts of the Map Runs with their children.
 func (c *cutter) check() {
-	prefix := key(keyMapRun)
+	prefix := keys.Of(keys.MapRun)
 
 	err := c.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, _ []byte) (bool, error) {
-		r, err := c.svc.loadRun(runKey{number(k[:len(k)-8]), number(k)})
+		r, err := c.svc.loadRun(keys.Run{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
 		if err != nil {
 			return false, err
 		}
 
 		var executions, items tally
-		for _, kind := range []byte{keyRunning, keyEnded} {
-			err := c.db.Scan(key(kind, r.ID), key(kind, r.ID+1), false, func(_, v []byte) (bool, error) {
+		for _, kind := range []byte{keys.Running, keys.Ended} {
+			err := c.db.Scan(keys.Of(kind, r.ID), keys.Of(kind, r.ID+1), false, func(_, v []byte) (bool, error) {
 				st, err := execution.ReadState(v)
 				executions[st.Status]++
 				items[st.Status] += st.Child.Items

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // reopens opens another service over the store, which fails if an execution runs without its machine.
@@ -117,13 +118,13 @@ func testExecutionIsDeletedSinceItWasFound(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 
-	gone := []executionKey{{run.id, 1 << 40}}
+	gone := []keys.Execution{{Machine: run.ID, ID: 1 << 40}}
 	if err := errors.Join(b.svc.stopEach(t.Context(), gone), b.svc.redriveEach(t.Context(), run, r, gone)); err != nil {
 		t.Error(err)
 	}
 
 	batch := b.db.NewBatch()
-	batch.Set(executionNameKey(run.machine, "gone"), binary.BigEndian.AppendUint64(nil, 1<<40))
+	batch.Set(keys.ExecutionName(run.Machine, "gone"), binary.BigEndian.AppendUint64(nil, 1<<40))
 
 	if err := batch.Commit(); err != nil {
 		t.Fatal(err)

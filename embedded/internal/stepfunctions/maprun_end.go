@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // endRun ends a Map Run that starts no more children and of which no child runs.
-func (s *Service) endRun(ctx context.Context, k runKey, r *mapRun) error {
+func (s *Service) endRun(ctx context.Context, k keys.Run, r *mapRun) error {
 	switch {
 	// A redrive came while the Map Run was stopping. Its parent waits for the next end, not for this one.
 	case r.Again:
@@ -26,7 +27,7 @@ func (s *Service) endRun(ctx context.Context, k runKey, r *mapRun) error {
 }
 
 // closeRun ends a Map Run for which no state waits, or lets it go on after a redrive.
-func (s *Service) closeRun(ctx context.Context, k runKey) error {
+func (s *Service) closeRun(ctx context.Context, k keys.Run) error {
 	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
 		// The record may have changed since advanceRun read it, so the
 		// conditions are checked again under the lock.
@@ -44,7 +45,7 @@ func (s *Service) closeRun(ctx context.Context, k runKey) error {
 }
 
 // failRun lets a Map Run fail as soon as none of its children runs.
-func (s *Service) failRun(ctx context.Context, k runKey, why *execution.CallFailure) error {
+func (s *Service) failRun(ctx context.Context, k keys.Run, why *execution.CallFailure) error {
 	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
 		// UpdateMapRun may have raised the tolerance since.
 		if !r.running() || r.Ending != 0 || why == nil && !r.exceeded() {
@@ -58,7 +59,7 @@ func (s *Service) failRun(ctx context.Context, k runKey, why *execution.CallFail
 }
 
 // completeRun ends a Map Run whose children have all ended.
-func (s *Service) completeRun(ctx context.Context, k runKey, r *mapRun) error {
+func (s *Service) completeRun(ctx context.Context, k keys.Run, r *mapRun) error {
 	output, err := s.runOutput(r)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (s *Service) completeRun(ctx context.Context, k runKey, r *mapRun) error {
 
 // tellParent ends the state that waits for a Map Run. If no state
 // waits for it, the Map Run ends on its own.
-func (s *Service) tellParent(ctx context.Context, k runKey, r *mapRun, output []byte, failed *execution.CallFailure) error {
+func (s *Service) tellParent(ctx context.Context, k keys.Run, r *mapRun, output []byte, failed *execution.CallFailure) error {
 	batch, err := s.stimulate(ctx, r.parent(), func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.MapEnded(st, r.Thread, r.ID, r.Redrives, output, failed)
 	})
@@ -91,13 +92,13 @@ func (s *Service) runOutput(r *mapRun) ([]byte, error) {
 	out := []byte{'['}
 
 	// Children have been started in the order of the items, and their numbers grow.
-	err := s.db.Scan(key(keyEnded, r.ID), key(keyEnded, r.ID+1), false, func(k, v []byte) (bool, error) {
+	err := s.db.Scan(keys.Of(keys.Ended, r.ID), keys.Of(keys.Ended, r.ID+1), false, func(k, v []byte) (bool, error) {
 		st, err := execution.ReadState(v)
 		if err != nil {
-			return false, fmt.Errorf("read execution %d: %w", number(k), err)
+			return false, fmt.Errorf("read execution %d: %w", keys.Number(k), err)
 		}
 
-		result, err := s.childResult(executionKey{r.ID, number(k)}, r, st)
+		result, err := s.childResult(keys.Execution{Machine: r.ID, ID: keys.Number(k)}, r, st)
 		if err != nil {
 			return false, err
 		}
@@ -116,7 +117,7 @@ func (s *Service) runOutput(r *mapRun) ([]byte, error) {
 }
 
 // childResult returns the element of a child in the result of its Map.
-func (s *Service) childResult(k executionKey, r *mapRun, st *execution.State) ([]byte, error) {
+func (s *Service) childResult(k keys.Execution, r *mapRun, st *execution.State) ([]byte, error) {
 	h := history{s, k}
 	if st.Status == execution.Succeeded {
 		return h.Document(st.Output)

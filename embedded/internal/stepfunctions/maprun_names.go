@@ -9,6 +9,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -29,10 +30,10 @@ func labeled(machine, label string) string {
 // label is "" for other executions.
 func childNameKey(machine uint64, label, name string) []byte {
 	if label == "" {
-		return executionNameKey(machine, name)
+		return keys.ExecutionName(machine, name)
 	}
 
-	return executionNameKey(machine, label+"/"+name)
+	return keys.ExecutionName(machine, label+"/"+name)
 }
 
 // labelOf returns the label of a Map. Without a label in the definition, it is computed from the names of
@@ -60,7 +61,7 @@ func formatUUID(b []byte) string {
 // newRunName returns the number and the name of a new Map Run. The name ends with the number,
 // which leads from the ARN to the record.
 func (s *Service) newRunName(machine string, state *asl.State) (uint64, string, error) {
-	id, err := s.ids.next()
+	id, err := s.ids.Next()
 	if err != nil {
 		return 0, "", err
 	}
@@ -74,10 +75,10 @@ func (s *Service) newRunName(machine string, state *asl.State) (uint64, string, 
 func (s *Service) runARN(r *mapRun) string { return s.arn("mapRun", r.Machine) + "/" + r.Name }
 
 // runNamed returns the Map Run with an ARN. It fails with ResourceNotFound.
-func (s *Service) runNamed(arn string) (runKey, *mapRun, error) {
+func (s *Service) runNamed(arn string) (keys.Run, *mapRun, error) {
 	rest, ours, err := s.resourceName(arn, "mapRun")
 	if err != nil {
-		return runKey{}, nil, err
+		return keys.Run{}, nil, err
 	}
 
 	missing := &wire.Error{
@@ -89,15 +90,15 @@ func (s *Service) runNamed(arn string) (runKey, *mapRun, error) {
 
 	m := s.lookup(machine)
 	if m == nil || !ours || len(name) < 12 {
-		return runKey{}, nil, missing
+		return keys.Run{}, nil, missing
 	}
 
 	id, err := strconv.ParseUint(name[len(name)-12:], 16, 64)
 	if err != nil {
-		return runKey{}, nil, missing
+		return keys.Run{}, nil, missing
 	}
 
-	k := runKey{m.ID, id}
+	k := keys.Run{Machine: m.ID, ID: id}
 
 	r, err := s.loadRun(k)
 	if err != nil {

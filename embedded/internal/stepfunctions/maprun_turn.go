@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
 
@@ -21,7 +22,7 @@ type firstTurn struct {
 
 // applyTurn applies the batch of a turn together with the changes of Map Runs that the turn causes.
 func (s *Service) applyTurn(
-	batch *store.Batch, k executionKey, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
+	batch *store.Batch, k keys.Execution, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
 ) error {
 	// Most turns concern no Map Run and do not wait for the lock that all Map Runs share.
 	if st.Child == nil && len(turn.Runs) == 0 && len(turn.EndedRuns) == 0 {
@@ -42,7 +43,7 @@ func (s *Service) applyTurn(
 			continue
 		}
 
-		if err := saveRun(batch, runKey{c.machine, id}, r); err != nil {
+		if err := saveRun(batch, keys.Run{Machine: c.machine, ID: id}, r); err != nil {
 			return err
 		}
 	}
@@ -53,7 +54,7 @@ func (s *Service) applyTurn(
 
 	// The Map Runs are woken after Apply, so that advanceRun reads the new records.
 	for id := range c.runs {
-		s.runs.wake(runKey{c.machine, id})
+		s.runs.wake(keys.Run{Machine: c.machine, ID: id})
 	}
 
 	return nil
@@ -72,14 +73,14 @@ func (c *runChanges) get(id uint64) (*mapRun, error) {
 		return r, nil
 	}
 
-	r, err := c.s.loadRun(runKey{c.machine, id})
+	r, err := c.s.loadRun(keys.Run{Machine: c.machine, ID: id})
 	c.runs[id] = r
 
 	return r, err
 }
 
 func (c *runChanges) collect(
-	batch *store.Batch, k executionKey, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
+	batch *store.Batch, k keys.Execution, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
 ) error {
 	now := c.s.cfg.Clock.Now()
 
@@ -92,7 +93,7 @@ func (c *runChanges) collect(
 			}
 
 			c.runs[order.Run] = r
-			batch.Set(runKey{c.machine, order.Run}.ofExecution(k), nil)
+			batch.Set(keys.Run{Machine: c.machine, ID: order.Run}.OfExecution(k), nil)
 
 			continue
 		}
@@ -155,7 +156,7 @@ func (c *runChanges) collect(
 }
 
 // newRun returns a Map Run that an execution starts.
-func (s *Service) newRun(k executionKey, st *execution.State, order *execution.MapRun) (*mapRun, error) {
+func (s *Service) newRun(k keys.Execution, st *execution.State, order *execution.MapRun) (*mapRun, error) {
 	rev, err := s.revision(ownerOf(k, st), st.Revision)
 	if err != nil {
 		return nil, err
@@ -169,8 +170,8 @@ func (s *Service) newRun(k executionKey, st *execution.State, order *execution.M
 		Express:             d.Express,
 		Revision:            st.Revision,
 		Map:                 order.Map,
-		ParentMachine:       k.machine,
-		Parent:              k.id,
+		ParentMachine:       k.Machine,
+		Parent:              k.ID,
 		ParentName:          st.Name,
 		Thread:              order.Thread,
 		Started:             s.cfg.Clock.Now().UnixMilli(),

@@ -3,6 +3,8 @@ package stepfunctions
 import (
 	"context"
 	"sync"
+
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // runWork is the list of Map Runs that may have something to do. It is an index in
@@ -10,17 +12,17 @@ import (
 // again. The list holds a Map Run at most once.
 type runWork struct {
 	mu     sync.Mutex
-	listed map[runKey]bool
-	order  []runKey
+	listed map[keys.Run]bool
+	order  []keys.Run
 	signal chan struct{} // receives a value when the list is not empty
 }
 
 func newRunWork() runWork {
-	return runWork{listed: map[runKey]bool{}, signal: make(chan struct{}, 1)}
+	return runWork{listed: map[keys.Run]bool{}, signal: make(chan struct{}, 1)}
 }
 
 // wake adds a Map Run to the end of the list unless it is there.
-func (w *runWork) wake(k runKey) {
+func (w *runWork) wake(k keys.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -43,14 +45,14 @@ func (w *runWork) announce() {
 }
 
 // pop removes and returns the first Map Run of the list.
-func (w *runWork) pop() (k runKey, ok bool) {
+func (w *runWork) pop() (k keys.Run, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	if len(w.order) == 0 {
 		// This frees the array, through which the slice has moved.
 		w.order = nil
-		return runKey{}, false
+		return keys.Run{}, false
 	}
 
 	k = w.order[0]
@@ -61,7 +63,7 @@ func (w *runWork) pop() (k runKey, ok bool) {
 }
 
 // take waits for a Map Run until ctx ends; ok is false then.
-func (w *runWork) take(ctx context.Context) (k runKey, ok bool) {
+func (w *runWork) take(ctx context.Context) (k keys.Run, ok bool) {
 	for ctx.Err() == nil {
 		if k, ok := w.pop(); ok {
 			return k, true
@@ -73,5 +75,5 @@ func (w *runWork) take(ctx context.Context) (k runKey, ok bool) {
 		}
 	}
 
-	return runKey{}, false
+	return keys.Run{}, false
 }

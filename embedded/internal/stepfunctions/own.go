@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/wire"
 )
@@ -161,7 +162,7 @@ func appendDate(out []byte, ms int64, sdk bool) []byte {
 // which the task that started it sees it, and whether the execution has succeeded. If
 // parsed is set, input and output are JSON and not texts.
 // Source: LocalStack's recordings of AWS (test_base_callbacks, test_sfn_start_execution_sync).
-func (s *Service) endedExecution(key executionKey, m *machine, st *execution.State, parsed bool) ([]byte, bool, error) {
+func (s *Service) endedExecution(key keys.Execution, m *machine, st *execution.State, parsed bool) ([]byte, bool, error) {
 	value := func(ref execution.Ref) (any, error) {
 		text, err := history{s, key}.Document(ref)
 		if parsed {
@@ -173,7 +174,7 @@ func (s *Service) endedExecution(key executionKey, m *machine, st *execution.Sta
 
 	input, err := value(execution.Ref{Chunk: 1, ID: 1})
 	if err != nil {
-		return nil, false, fmt.Errorf("read the input of execution %d: %w", key.id, err)
+		return nil, false, fmt.Errorf("read the input of execution %d: %w", key.ID, err)
 	}
 
 	// Dates are milliseconds, as in all answers of optimized integrations.
@@ -210,7 +211,7 @@ func (s *Service) endedExecution(key executionKey, m *machine, st *execution.Sta
 
 	if st.Status == execution.Succeeded {
 		if d["Output"], err = value(st.Output); err != nil {
-			return nil, false, fmt.Errorf("read the output of execution %d: %w", key.id, err)
+			return nil, false, fmt.Errorf("read the output of execution %d: %w", key.ID, err)
 		}
 
 		d["OutputDetails"] = included

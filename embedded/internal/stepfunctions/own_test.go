@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // A start that a task makes again, because a stop has come before its answer was stored,
@@ -13,7 +14,7 @@ import (
 func TestATaskStartsAnUnnamedExecutionOnce(t *testing.T) {
 	b := open(t, t.TempDir())
 	machine := b.machine("m", *passing(1))
-	task := queuedTask{execution: executionKey{3, 4}, thread: 1, attempt: 2}
+	task := queuedTask{execution: keys.Execution{Machine: 3, ID: 4}, thread: 1, attempt: 2}
 	call := execution.Call{
 		Integration: asl.Integration{Service: "states", Operation: "StartExecution"},
 		Parameters:  []byte(`{"StateMachineArn":"` + machine + `"}`),

@@ -5,11 +5,12 @@ import (
 	"sync"
 
 	"ratchet/embedded/internal/ordered"
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // queuedTask is a task that waits for a worker.
 type queuedTask struct {
-	execution       executionKey
+	execution       keys.Execution
 	thread, attempt int64
 }
 

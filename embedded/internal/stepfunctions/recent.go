@@ -1,6 +1,10 @@
 package stepfunctions
 
-import "sync"
+import (
+	"sync"
+
+	"ratchet/embedded/internal/stepfunctions/keys"
+)
 
 // recentBytes bounds the memory of recent. That is little compared with Pebble, whose memory holds its
 // newest changes much longer than recent does.
@@ -11,14 +15,14 @@ const recentBytes = 8 << 20
 // change under their execution's lock.
 type recent struct {
 	mu    sync.Mutex
-	items map[executionKey]*recentItem
+	items map[keys.Execution]*recentItem
 	// newest and oldest are the ends of the list of all items; nil if there is none.
 	newest, oldest *recentItem
 	bytes          int
 }
 
 type recentItem struct {
-	key    executionKey
+	key    keys.Execution
 	state  []byte
 	chunk  int64 // the id of the first event in events; 0 means no events
 	events []byte
@@ -32,7 +36,7 @@ const itemOverhead = 192
 func (i *recentItem) size() int { return cap(i.state) + cap(i.events) + itemOverhead }
 
 // get returns the state of an execution, and its newest turn with documents.
-func (r *recent) get(key executionKey) (recentItem, bool) {
+func (r *recent) get(key keys.Execution) (recentItem, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
@@ -49,14 +53,14 @@ func (r *recent) get(key executionKey) (recentItem, bool) {
 }
 
 // put stores a new state and, unless chunk is 0, a new turn.
-func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte) {
+func (r *recent) put(key keys.Execution, state []byte, chunk int64, events []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	item := r.items[key]
 	if item == nil {
 		if r.items == nil {
-			r.items = map[executionKey]*recentItem{}
+			r.items = map[keys.Execution]*recentItem{}
 		}
 
 		item = &recentItem{key: key}
@@ -82,7 +86,7 @@ func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte)
 	}
 }
 
-func (r *recent) remove(key executionKey) {
+func (r *recent) remove(key keys.Execution) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // TestRecentDropsTheLeastRecentlyUsed compares recent with a list of the keys in the order of their use.
@@ -21,7 +23,7 @@ func TestRecentDropsTheLeastRecentlyUsed(t *testing.T) {
 
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
 			id := rapid.Uint64Range(1, 5).Draw(t, "id")
-			key := executionKey{machine: 1, id: id}
+			key := keys.Execution{Machine: 1, ID: id}
 			known := slices.Contains(used, id)
 
 			switch rapid.SampledFrom([]string{"get", "put", "remove"}).Draw(t, "what") {
@@ -53,7 +55,7 @@ func TestRecentDropsTheLeastRecentlyUsed(t *testing.T) {
 
 			at := r.newest
 			for _, id := range used {
-				if at == nil || at.key.id != id || r.items[at.key] != at {
+				if at == nil || at.key.ID != id || r.items[at.key] != at {
 					t.Fatalf("the order of use is not %v", used)
 				}
 				at = at.older

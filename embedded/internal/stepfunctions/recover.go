@@ -6,12 +6,13 @@ import (
 	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
 
 // recoverRecords reads the machines and activities.
 func (s *Service) recoverRecords() error {
-	prefix := key(keyMachine)
+	prefix := keys.Of(keys.Machine)
 
 	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
 		m := &machine{starts: &sync.RWMutex{}}
@@ -24,7 +25,7 @@ func (s *Service) recoverRecords() error {
 		return fmt.Errorf("read state machines: %w", err)
 	}
 
-	prefix = key(keyActivity)
+	prefix = keys.Of(keys.Activity)
 
 	err = s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
 		a := &activity{}
@@ -43,13 +44,13 @@ func (s *Service) recoverRecords() error {
 // recoverExecutions rebuilds queues and timers. It reads the states of running executions,
 // which are small, and not their documents.
 func (s *Service) recoverExecutions() error {
-	prefix := key(keyRunning)
+	prefix := keys.Of(keys.Running)
 
 	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
-		id := executionKey{machine: number(k[:len(k)-8]), id: number(k)}
+		id := keys.Execution{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)}
 		st, err := execution.ReadState(v)
 		if err != nil {
-			return false, fmt.Errorf("read execution %d: %w", id.id, err)
+			return false, fmt.Errorf("read execution %d: %w", id.ID, err)
 		}
 
 		rev, err := s.revision(ownerOf(id, st), st.Revision)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -35,7 +36,7 @@ func (s *Service) revision(machine, id uint64) (*revision, error) {
 		return rev, nil
 	}
 
-	data, ok, err := s.db.Get(key(keyRevision, machine, id))
+	data, ok, err := s.db.Get(keys.Of(keys.Revision, machine, id))
 	if err == nil && !ok {
 		err = errors.New("it is missing")
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"ratchet/embedded/internal/clock"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -35,7 +36,7 @@ type Service struct {
 	cfg    Config
 	log    *slog.Logger
 	random *rand.Rand
-	ids    *sequence
+	ids    *keys.Sequence
 	// queueOrder is the number of the task that joined a queue last.
 	queueOrder atomic.Uint64
 	timers     timers
@@ -99,7 +100,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	s.operations = s.Wire().Operations
 
 	var err error
-	if s.ids, err = openSequence(db); err != nil {
+	if s.ids, err = keys.OpenSequence(db); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
 
@@ -114,4 +115,4 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	return s, nil
 }
 
-func (s *Service) lock(k executionKey) *sync.Mutex { return &s.executionLocks[k.id%lockStripes] }
+func (s *Service) lock(k keys.Execution) *sync.Mutex { return &s.executionLocks[k.ID%lockStripes] }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -21,7 +22,7 @@ type stimulus func(env *execution.Env, st *execution.State) (*execution.Turn, er
 // the batch, outside the lock, before it answers. Expressions that take long end with ctx, and nothing is
 // changed then. The batch may be nil. There may be a batch beside an
 // error, because timers that were due count even if the stimulus failed.
-func (s *Service) stimulate(ctx context.Context, key executionKey, apply stimulus) (*store.Batch, error) {
+func (s *Service) stimulate(ctx context.Context, key keys.Execution, apply stimulus) (*store.Batch, error) {
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()

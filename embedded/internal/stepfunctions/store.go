@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
 
@@ -29,7 +30,7 @@ func (s *Service) commitRecord(key []byte, record any) error {
 // state is the stored form of st, and before is the stored form of the state before the turn. before is
 // nil in the first turn, and first is nil in all others. The caller holds the execution's lock.
 func (s *Service) storeTurn(
-	key executionKey, before []byte, st *execution.State, state []byte, turn *execution.Turn, first *firstTurn,
+	key keys.Execution, before []byte, st *execution.State, state []byte, turn *execution.Turn, first *firstTurn,
 ) (*store.Batch, error) {
 	batch := s.db.NewBatch()
 
@@ -40,29 +41,29 @@ func (s *Service) storeTurn(
 		// A running execution has one key. An ended one has two: its state,
 		// and the entry in the list of its status.
 		if st.Status != execution.Running {
-			batch.Delete(key.running())
+			batch.Delete(key.Running())
 		}
 	} else {
 		// It had ended, so this is a redrive. The execution may have ended again within the turn.
-		batch.Delete(key.status(was))
+		batch.Delete(key.Status(was))
 
 		if st.Status == execution.Running {
-			batch.Delete(key.ended())
+			batch.Delete(key.Ended())
 		}
 	}
 
 	if st.Status == execution.Running {
-		batch.Set(key.running(), state)
+		batch.Set(key.Running(), state)
 	} else {
-		batch.Set(key.ended(), state)
-		batch.Set(key.status(st.Status), nil)
+		batch.Set(key.Ended(), state)
+		batch.Set(key.Status(st.Status), nil)
 	}
 
 	var chunk int64
 	var events []byte
 	if len(turn.Events) > 0 {
 		events = execution.AppendEvents(nil, turn.Events)
-		batch.Set(key.history(turn.Chunk()), events)
+		batch.Set(key.History(turn.Chunk()), events)
 
 		if turn.Documents {
 			chunk = turn.Chunk()
@@ -72,7 +73,7 @@ func (s *Service) storeTurn(
 	// Memory follows the store: if the batch fails, queues and timers stay as they are.
 	if err := s.applyTurn(batch, key, was, st, turn, first); err != nil {
 		batch.Discard()
-		return nil, fmt.Errorf("store a turn of execution %d: %w", key.id, err)
+		return nil, fmt.Errorf("store a turn of execution %d: %w", key.ID, err)
 	}
 
 	if st.Status == execution.Running {
@@ -105,21 +106,21 @@ func (s *Service) storeTurn(
 
 // loadExecution returns an execution's state, running or ended, with its stored form. It
 // fails with errNoExecution. A caller without the execution's lock may see an older state.
-func (s *Service) loadExecution(key executionKey) ([]byte, *execution.State, error) {
+func (s *Service) loadExecution(key keys.Execution) ([]byte, *execution.State, error) {
 	var data []byte
 	var err error
 	// The cache holds running executions only, and nearly all stimuli are for these.
 	item, ok := s.recent.get(key)
 	if data = item.state; !ok {
-		data, ok, err = s.db.Get(key.running())
+		data, ok, err = s.db.Get(key.Running())
 	}
 
 	if err == nil && !ok {
-		data, ok, err = s.db.Get(key.ended())
+		data, ok, err = s.db.Get(key.Ended())
 	}
 
 	if err != nil {
-		return nil, nil, fmt.Errorf("read execution %d: %w", key.id, err)
+		return nil, nil, fmt.Errorf("read execution %d: %w", key.ID, err)
 	}
 
 	if !ok {
@@ -128,7 +129,7 @@ func (s *Service) loadExecution(key executionKey) ([]byte, *execution.State, err
 
 	st, err := execution.ReadState(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read execution %d: %w", key.id, err)
+		return nil, nil, fmt.Errorf("read execution %d: %w", key.ID, err)
 	}
 
 	return data, st, nil

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -203,7 +204,7 @@ func (s *Service) changeActivityTags(arn, name string, change func(tags) tags) e
 		return err
 	}
 
-	if err := s.commitRecord(nameKey(keyActivity, name), &a); err != nil {
+	if err := s.commitRecord(keys.Named(keys.Activity, name), &a); err != nil {
 		return err
 	}
 

@@ -4,18 +4,19 @@ import (
 	"sync"
 
 	"ratchet/embedded/internal/ordered"
+	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
 // timers holds the time at which each execution next needs a tick. A waiting execution
 // costs one entry and no goroutine.
 type timers struct {
 	mu   sync.Mutex
-	due  ordered.Keys[executionKey]
+	due  ordered.Keys[keys.Execution]
 	wake chan struct{} // receives a value when the earliest time has changed
 }
 
 // set sets the time, in milliseconds, at which the execution needs a tick; 0 means never.
-func (t *timers) set(key executionKey, at int64) {
+func (t *timers) set(key keys.Execution, at int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
@@ -37,21 +38,21 @@ func (t *timers) set(key executionKey, at int64) {
 
 // pop removes and returns up to most executions that are due, and the time of the next one
 // (0 for none).
-func (t *timers) pop(now int64, most int) (keys []executionKey, next int64) {
+func (t *timers) pop(now int64, most int) (due []keys.Execution, next int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
 	for {
 		key, at, ok := t.due.Min()
 		if !ok {
-			return keys, 0
+			return due, 0
 		}
 
-		if at > now || len(keys) == most {
-			return keys, at
+		if at > now || len(due) == most {
+			return due, at
 		}
 
 		t.due.Remove(key)
-		keys = append(keys, key)
+		due = append(due, key)
 	}
 }

@@ -70,8 +70,8 @@ func TestTheTimerOfADeletedExecution(t *testing.T) {
 
 	b.svc.tick(t.Context(), key)
 
-	if keys, next := b.svc.timers.pop(0, 1); len(keys) > 0 || next != 0 {
-		t.Errorf("the timer of an execution that is no more: %v, %d", keys, next)
+	if due, next := b.svc.timers.pop(0, 1); len(due) > 0 || next != 0 {
+		t.Errorf("the timer of an execution that is no more: %v, %d", due, next)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/wire"
 )
@@ -16,17 +17,17 @@ type watchers struct {
 	mu sync.Mutex
 	// tasks has the waiting tasks and their order, by the execution for which
 	// they wait. watched has that execution by task.
-	tasks   map[executionKey]map[queuedTask]int64
-	watched map[queuedTask]executionKey
+	tasks   map[keys.Execution]map[queuedTask]int64
+	watched map[queuedTask]keys.Execution
 }
 
 // add lets a task wait for an execution. The caller holds the execution's lock.
-func (w *watchers) add(key executionKey, t taskOrder) {
+func (w *watchers) add(key keys.Execution, t taskOrder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	if w.tasks == nil {
-		w.tasks, w.watched = map[executionKey]map[queuedTask]int64{}, map[queuedTask]executionKey{}
+		w.tasks, w.watched = map[keys.Execution]map[queuedTask]int64{}, map[queuedTask]keys.Execution{}
 	}
 
 	if w.tasks[key] == nil {
@@ -56,7 +57,7 @@ func (w *watchers) remove(t queuedTask) {
 
 // ended removes and returns the tasks that wait for an execution that has
 // just ended. The caller holds the execution's lock.
-func (w *watchers) ended(key executionKey) (all []taskOrder) {
+func (w *watchers) ended(key keys.Execution) (all []taskOrder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -141,7 +142,7 @@ func (s *Service) watch(ctx context.Context, task taskOrder) error {
 
 // watchRunning returns the state of an execution. If the execution
 // runs, the task waits for its end from now on.
-func (s *Service) watchRunning(key executionKey, task taskOrder) (*execution.State, error) {
+func (s *Service) watchRunning(key keys.Execution, task taskOrder) (*execution.State, error) {
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()

@@ -1,4 +1,4 @@
-package stepfunctions
+package keys
 
 import (
 	"encoding/binary"
@@ -8,9 +8,9 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// sequence assigns growing numbers that are never reused. It reserves them on disk in
+// Sequence assigns growing numbers that are never reused. It reserves them on disk in
 // blocks, so that most numbers cost no write. A restart skips the rest of a block.
-type sequence struct {
+type Sequence struct {
 	db             *store.DB
 	mu             sync.Mutex
 	last, reserved uint64
@@ -18,10 +18,11 @@ type sequence struct {
 
 const sequenceBlock = 1 << 16
 
-func openSequence(db *store.DB) (*sequence, error) {
-	s := &sequence{db: db}
+// OpenSequence returns the sequence of a store.
+func OpenSequence(db *store.DB) (*Sequence, error) {
+	s := &Sequence{db: db}
 
-	v, ok, err := db.Get(key(keySequence))
+	v, ok, err := db.Get(Of(sequenceRecord))
 	if err != nil {
 		return nil, fmt.Errorf("read the number sequence: %w", err)
 	}
@@ -35,14 +36,15 @@ func openSequence(db *store.DB) (*sequence, error) {
 	return s, nil
 }
 
-func (s *sequence) next() (uint64, error) {
+// Next returns the next number.
+func (s *Sequence) Next() (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	if s.last == s.reserved {
 		b := s.db.NewBatch()
 		// On disk before the first number of the block is used: a crash skips numbers and repeats none.
-		b.Set(key(keySequence), binary.BigEndian.AppendUint64(nil, s.reserved+sequenceBlock))
+		b.Set(Of(sequenceRecord), binary.BigEndian.AppendUint64(nil, s.reserved+sequenceBlock))
 
 		if err := b.Commit(); err != nil {
 			return 0, fmt.Errorf("reserve numbers: %w", err)
