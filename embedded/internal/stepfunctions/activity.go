@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -23,7 +26,7 @@ func (s *Service) createActivity(_ context.Context, in *struct {
 	EncryptionConfiguration *encryptionIn
 	Tags                    tags
 }) (any, error) {
-	if err := checkName(in.Name); err != nil {
+	if err := arns.CheckName(in.Name); err != nil {
 		return nil, err
 	}
 
@@ -60,12 +63,12 @@ func (s *Service) createActivity(_ context.Context, in *struct {
 		s.activities[in.Name] = a
 	}
 
-	return map[string]any{"activityArn": s.arn("activity", a.Name), "creationDate": stamp(a.Created)}, nil
+	return map[string]any{"activityArn": s.account.ARN("activity", a.Name), "creationDate": requests.Stamp(a.Created)}, nil
 }
 
 // activityNamed returns the activity with an ARN.
 func (s *Service) activityNamed(arn string) (*activity, error) {
-	name, ours, err := s.resourceName(arn, "activity")
+	name, ours, err := s.account.Name(arn, "activity")
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +88,9 @@ type activityRequest struct{ ActivityArn string }
 
 func (s *Service) activityAnswer(a *activity) map[string]any {
 	return map[string]any{
-		"activityArn":  s.arn("activity", a.Name),
+		"activityArn":  s.account.ARN("activity", a.Name),
 		"name":         a.Name,
-		"creationDate": stamp(a.Created),
+		"creationDate": requests.Stamp(a.Created),
 	}
 }
 
@@ -106,7 +109,7 @@ func (s *Service) describeActivity(_ context.Context, in *activityRequest) (any,
 // deleteActivity removes the activity. Its queued and started tasks stay with their
 // executions until they time out, as on AWS.
 func (s *Service) deleteActivity(_ context.Context, in *activityRequest) (any, error) {
-	name, ours, err := s.resourceName(in.ActivityArn, "activity")
+	name, ours, err := s.account.Name(in.ActivityArn, "activity")
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +119,7 @@ func (s *Service) deleteActivity(_ context.Context, in *activityRequest) (any, e
 
 	// DeleteActivity has no error for an activity that does not exist.
 	if s.activities[name] == nil || !ours {
-		return empty, nil
+		return requests.Empty, nil
 	}
 
 	b := s.db.NewBatch()
@@ -129,20 +132,20 @@ func (s *Service) deleteActivity(_ context.Context, in *activityRequest) (any, e
 	// The queue in memory stays: tasks that are scheduled still wait in it until they time out.
 	delete(s.activities, name)
 
-	return empty, nil
+	return requests.Empty, nil
 }
 
-func (s *Service) listActivities(_ context.Context, in *listRequest) (any, error) {
+func (s *Service) listActivities(_ context.Context, in *pages.Request) (any, error) {
 	s.activitiesMu.RLock()
 
-	// A slice of its own, because pageOf sorts and cuts its argument in place.
+	// A slice of its own, because pages.Of sorts and cuts its argument in place.
 	all := make([]*activity, 0, len(s.activities))
 	for _, a := range s.activities {
 		all = append(all, a)
 	}
 	s.activitiesMu.RUnlock()
 
-	page, next, err := pageOf(all, in, keys.Activity, func(a *activity) string { return a.Name })
+	page, next, err := pages.Of(all, in, keys.Activity, func(a *activity) string { return a.Name })
 	if err != nil {
 		return nil, err
 	}

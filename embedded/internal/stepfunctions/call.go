@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/wire"
@@ -229,7 +230,7 @@ func (n errorNames) cause(e *wire.Error, sdk bool) string {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails
 
-	id, status := formatUUID(random[:]), cmp.Or(e.Status, 400)
+	id, status := arns.UUID(random[:]), cmp.Or(e.Status, 400)
 	switch {
 	case n.first != "":
 		const cause = "%s (Service: %s; Status Code: %d; Error Code: %s; Request ID: %s; Proxy: null)"

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
@@ -48,7 +49,7 @@ func (s *Service) identity(st *execution.State, rev *revision) execution.Identit
 		MachineName: rev.Machine,
 	}
 	if o.run != nil {
-		i.MachineName = labeled(rev.Machine, o.run.label())
+		i.MachineName = arns.Labeled(rev.Machine, o.run.label())
 	}
 
 	return i
@@ -82,5 +83,5 @@ func (s *Service) activityExists(arn string) bool {
 	// The name is the ARN's last part. The prefix refuses ARNs of other accounts and Regions.
 	_, ok := s.activities[arn[strings.LastIndexByte(arn, ':')+1:]]
 
-	return ok && strings.HasPrefix(arn, s.arn("activity", ""))
+	return ok && strings.HasPrefix(arn, s.account.ARN("activity", ""))
 }

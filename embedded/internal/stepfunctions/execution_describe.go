@@ -3,7 +3,9 @@ package stepfunctions
 import (
 	"context"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 type executionRequest struct {
@@ -16,20 +18,20 @@ type dataDetails struct {
 }
 
 type executionDescription struct {
-	ExecutionArn    string  `json:"executionArn"`
-	StateMachineArn string  `json:"stateMachineArn"`
-	VersionArn      string  `json:"stateMachineVersionArn,omitempty"`
-	AliasArn        string  `json:"stateMachineAliasArn,omitempty"`
-	MapRunArn       string  `json:"mapRunArn,omitempty"`
-	ItemCount       int64   `json:"itemCount,omitempty"` // only in lists
-	Name            string  `json:"name"`
-	Status          string  `json:"status"`
-	StartDate       stamp   `json:"startDate"`
-	StopDate        *stamp  `json:"stopDate,omitempty"`
-	RedriveCount    int     `json:"redriveCount"`
-	RedriveDate     *stamp  `json:"redriveDate,omitempty"`
-	Error           *string `json:"error,omitempty"`
-	Cause           *string `json:"cause,omitempty"`
+	ExecutionArn    string          `json:"executionArn"`
+	StateMachineArn string          `json:"stateMachineArn"`
+	VersionArn      string          `json:"stateMachineVersionArn,omitempty"`
+	AliasArn        string          `json:"stateMachineAliasArn,omitempty"`
+	MapRunArn       string          `json:"mapRunArn,omitempty"`
+	ItemCount       int64           `json:"itemCount,omitempty"` // only in lists
+	Name            string          `json:"name"`
+	Status          string          `json:"status"`
+	StartDate       requests.Stamp  `json:"startDate"`
+	StopDate        *requests.Stamp `json:"stopDate,omitempty"`
+	RedriveCount    int             `json:"redriveCount"`
+	RedriveDate     *requests.Stamp `json:"redriveDate,omitempty"`
+	Error           *string         `json:"error,omitempty"`
+	Cause           *string         `json:"cause,omitempty"`
 	// The rest is only in DescribeExecution.
 	Input               *string      `json:"input,omitempty"`
 	InputDetails        *dataDetails `json:"inputDetails,omitempty"`
@@ -44,14 +46,14 @@ func (s *Service) summarize(o origin, st *execution.State) *executionDescription
 	d := &executionDescription{
 		ExecutionArn:    s.originARN(o, st.Name),
 		StateMachineArn: s.machineARN(o),
-		VersionArn:      s.versionARN(o.machine, st.Version),
-		AliasArn:        s.optionalAliasARN(o.machine, st.Alias),
+		VersionArn:      s.account.Version(o.machine, st.Version),
+		AliasArn:        s.account.Alias(o.machine, st.Alias),
 		Name:            st.Name,
 		Status:          st.Status.String(),
-		StartDate:       stamp(st.Started),
-		StopDate:        optionalStamp(st.Stopped),
+		StartDate:       requests.Stamp(st.Started),
+		StopDate:        requests.OptionalStamp(st.Stopped),
 		RedriveCount:    st.Redrives,
-		RedriveDate:     optionalStamp(st.Redriven),
+		RedriveDate:     requests.OptionalStamp(st.Redriven),
 	}
 	if o.run == nil {
 		return d
@@ -65,17 +67,8 @@ func (s *Service) summarize(o origin, st *execution.State) *executionDescription
 	return d
 }
 
-// optionalAliasARN returns the ARN of an alias, "" for the name "".
-func (s *Service) optionalAliasARN(machine, name string) string {
-	if name == "" {
-		return ""
-	}
-
-	return s.aliasARN(machine, name)
-}
-
 func (s *Service) describeExecution(_ context.Context, in *executionRequest) (any, error) {
-	if err := checkIncluded(in.IncludedData); err != nil {
+	if err := requests.CheckIncluded(in.IncludedData); err != nil {
 		return nil, err
 	}
 
@@ -110,7 +103,7 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 		d.Status = pendingRedrive
 	}
 
-	if in.IncludedData == metadataOnly {
+	if in.IncludedData == requests.MetadataOnly {
 		return d, nil
 	}
 
@@ -154,7 +147,7 @@ func (s *Service) describeForExecution(_ context.Context, in *executionRequest) 
 	}
 
 	answer := s.definitionAnswer(m, rev)
-	answer["updateDate"] = stamp(rev.Updated)
+	answer["updateDate"] = requests.Stamp(rev.Updated)
 
 	o, err := s.originOf(m.Name, st)
 	if err != nil || o.run == nil {
@@ -162,7 +155,7 @@ func (s *Service) describeForExecution(_ context.Context, in *executionRequest) 
 	}
 
 	// The machine of a child is the item processor of the Map.
-	answer["stateMachineArn"], answer["name"] = s.machineARN(o), labeled(m.Name, o.run.label())
+	answer["stateMachineArn"], answer["name"] = s.machineARN(o), arns.Labeled(m.Name, o.run.label())
 	answer["definition"] = string(rev.program.States[o.run.Map].Distributed.Definition)
 	answer["label"], answer["mapRunArn"] = o.run.label(), s.runARN(o.run)
 

@@ -7,6 +7,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/events"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // historyBytes is the size of the documents after which a page of history ends, in bytes.
@@ -25,7 +27,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	size, err := pageSize(in.MaxResults)
+	size, err := pages.Size(in.MaxResults)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 
 	// The token names the event with which the next page begins, in either direction.
 	if in.NextToken != "" {
-		if at, err = readPageToken(in.NextToken, keys.History, key.ID); err != nil {
+		if at, err = pages.Read(in.NextToken, keys.History, key.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -66,9 +68,9 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 			History: history{s, key},
 			Role:    rev.RoleARN,
 			Region:  s.cfg.Region,
-			Runs:    s.arn("mapRun", m.Name) + "/",
-			Version: s.versionARN(m.Name, st.Version),
-			Alias:   s.optionalAliasARN(m.Name, st.Alias),
+			Runs:    s.account.ARN("mapRun", m.Name) + "/",
+			Version: s.account.Version(m.Name, st.Version),
+			Alias:   s.account.Alias(m.Name, st.Alias),
 			Data:    in.IncludeExecutionData == nil || *in.IncludeExecutionData,
 		},
 		size: size,
@@ -84,7 +86,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		NextToken *string          `json:"nextToken,omitempty"`
 	}{Events: p.events}
 	if next > 0 {
-		answer.NextToken = pageToken(keys.History, key.ID, uint64(next))
+		answer.NextToken = pages.Token(keys.History, key.ID, uint64(next))
 	}
 
 	return answer, nil
@@ -167,7 +169,7 @@ func (p *historyPage) add(e *execution.Event) error {
 		return err
 	}
 
-	event["timestamp"] = stamp(e.At)
+	event["timestamp"] = requests.Stamp(e.At)
 	p.events = append(p.events, event)
 	p.bytes += bytes
 

@@ -9,6 +9,8 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // listExecutions lists a machine's executions, newest first.
@@ -21,14 +23,14 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	size, err := pageSize(in.MaxResults)
+	size, err := pages.Size(in.MaxResults)
 	if err != nil {
 		return nil, err
 	}
 
 	before := ^uint64(0)
 	if in.NextToken != "" {
-		if before, err = readPageToken(in.NextToken, keys.Running, from.number); err != nil {
+		if before, err = pages.Read(in.NextToken, keys.Running, from.number); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +74,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 
 	// The numbers of executions grow, so an execution that starts meanwhile moves no page.
 	if more {
-		answer.NextToken = pageToken(keys.Running, from.number, found[len(found)-1].id)
+		answer.NextToken = pages.Token(keys.Running, from.number, found[len(found)-1].id)
 	}
 
 	// The list shows turns that may not be on disk yet.
@@ -89,9 +91,9 @@ type listSource struct {
 func (s *Service) listSource(machineARN, runARN string) (l listSource, err error) {
 	switch {
 	case machineARN == "" && runARN == "":
-		return l, validation("Must provide a StateMachine ARN or MapRun ARN")
+		return l, requests.Invalid("Must provide a StateMachine ARN or MapRun ARN")
 	case machineARN != "" && runARN != "":
-		return l, validation("Only one of stateMachineArn and mapRunArn can be specified")
+		return l, requests.Invalid("Only one of stateMachineArn and mapRunArn can be specified")
 	case runARN != "":
 		k, r, err := s.runNamed(runARN)
 		if err != nil {
@@ -130,7 +132,7 @@ func (s *Service) waitingChildren(
 	r *mapRun, before uint64, size int, keep func(*execution.State) bool,
 ) (found []listed, more bool, err error) {
 	if r == nil {
-		return nil, false, validation("PENDING_REDRIVE needs a mapRunArn")
+		return nil, false, requests.Invalid("PENDING_REDRIVE needs a mapRunArn")
 	}
 
 	if r.RedriveAt == 0 {
@@ -161,7 +163,7 @@ func redriveFilter(filter string) (func(*execution.State) bool, error) {
 		return func(st *execution.State) bool { return st.Redrives == 0 }, nil
 	}
 
-	return nil, validation("redriveFilter must be one of REDRIVEN, NOT_REDRIVEN")
+	return nil, requests.Invalid("redriveFilter must be one of REDRIVEN, NOT_REDRIVEN")
 }
 
 // listed is an execution in a list.
@@ -203,7 +205,7 @@ func (s *Service) newestExecutions(
 			err = scan(keys.Ended)
 		}
 	case !known:
-		return nil, false, validation("1 validation error detected: Value '%s' at 'statusFilter' failed to satisfy constraint: "+
+		return nil, false, requests.Invalid("1 validation error detected: Value '%s' at 'statusFilter' failed to satisfy constraint: "+
 			"Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING]", status)
 	case want == execution.Running:
 		err = scan(keys.Running)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
@@ -19,14 +20,14 @@ func (s *Service) executionNamed(arn string) (keys.Execution, *machine, error) {
 		resource = "express"
 	}
 
-	rest, ours, err := s.resourceName(arn, resource)
+	rest, ours, err := s.account.Name(arn, resource)
 	if err != nil {
 		return keys.Execution{}, nil, err
 	}
 
 	machineName, name, ok := strings.Cut(rest, ":")
 	if !ok || name == "" {
-		return keys.Execution{}, nil, invalidARN(arn, "Invalid ARN: the execution's name is missing")
+		return keys.Execution{}, nil, arns.Invalid(arn, "Invalid ARN: the execution's name is missing")
 	}
 
 	machineName, label, isChild := strings.Cut(machineName, "/")

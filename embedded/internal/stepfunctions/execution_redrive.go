@@ -8,6 +8,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -26,7 +27,7 @@ func (s *Service) redriveExecution(ctx context.Context, in *struct {
 	token := ""
 	if in.ClientToken != nil {
 		if token = *in.ClientToken; !clientToken().MatchString(token) {
-			return nil, validation("1 validation error detected: Value '%s' at 'clientToken' failed to satisfy constraint: "+
+			return nil, requests.Invalid("1 validation error detected: Value '%s' at 'clientToken' failed to satisfy constraint: "+
 				"Member must satisfy regular expression pattern: [!-~]+ and have length between 1 and 64", token)
 		}
 	}
@@ -71,7 +72,7 @@ func (s *Service) redriveExecution(ctx context.Context, in *struct {
 		err = s.db.Barrier()
 	}
 
-	return map[string]any{"redriveDate": stamp(redriven)}, err
+	return map[string]any{"redriveDate": requests.Stamp(redriven)}, err
 }
 
 // revive applies a stimulus that lets an ended execution run again.

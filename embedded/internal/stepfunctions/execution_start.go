@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"hash/fnv"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -18,7 +20,7 @@ import (
 // ExecutionAlreadyExists, also long after the execution has ended.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 func (s *Service) startExecution(ctx context.Context, body []byte) (any, error) {
-	in, err := textMembers(body, "stateMachineArn", "name", "input", "traceHeader")
+	in, err := requests.Texts(body, "stateMachineArn", "name", "input", "traceHeader")
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +48,8 @@ func (s *Service) startExecution(ctx context.Context, body []byte) (any, error) 
 
 // startAnswer is the answer of StartExecution.
 type startAnswer struct {
-	ExecutionArn string `json:"executionArn"`
-	StartDate    stamp  `json:"startDate"`
+	ExecutionArn string         `json:"executionArn"`
+	StartDate    requests.Stamp `json:"startDate"`
 }
 
 // startParameters checks the name and the input of an execution and returns them with their
@@ -59,7 +61,7 @@ func (s *Service) startParameters(name, text string) (string, []byte, error) {
 	}
 
 	if len(input) > execution.MaxDocument {
-		return "", nil, validation("1 validation error detected: Value at 'input' failed to satisfy constraint: "+
+		return "", nil, requests.Invalid("1 validation error detected: Value at 'input' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", execution.MaxDocument)
 	}
 
@@ -71,7 +73,7 @@ func (s *Service) startParameters(name, text string) (string, []byte, error) {
 		return s.newName(), input, nil
 	}
 
-	return name, input, checkName(name)
+	return name, input, arns.CheckName(name)
 }
 
 // newName returns a name in the form of a random UUID.
@@ -112,7 +114,7 @@ func (s *Service) start(ctx context.Context, arn, name string, input []byte) (an
 		sync = batch.Sync
 	}
 
-	return &startAnswer{s.executionARN(t.machine.Name, name), stamp(started)}, sync, nil
+	return &startAnswer{s.account.Execution(t.machine.Name, name), requests.Stamp(started)}, sync, nil
 }
 
 // startStandard stores a new execution of a Standard machine. If an execution with that name exists, the
@@ -196,5 +198,5 @@ func (s *Service) answerStarted(key keys.Execution, machine, name string, input 
 		return st.Started, nil
 	}
 
-	return 0, wire.Errorf("ExecutionAlreadyExists", "Execution Already Exists: '%s'", s.executionARN(machine, name))
+	return 0, wire.Errorf("ExecutionAlreadyExists", "Execution Already Exists: '%s'", s.account.Execution(machine, name))
 }

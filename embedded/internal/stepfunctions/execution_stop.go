@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 func (s *Service) stopExecution(ctx context.Context, in *struct{ ExecutionArn, Error, Cause string }) (any, error) {
@@ -38,8 +39,8 @@ func (s *Service) stopExecution(ctx context.Context, in *struct{ ExecutionArn, E
 
 	// Stopping an ended execution changes nothing and succeeds. Its end may not be on disk yet.
 	if errors.Is(err, execution.ErrNotRunning) {
-		return map[string]any{"stopDate": stamp(stopped)}, s.db.Barrier()
+		return map[string]any{"stopDate": requests.Stamp(stopped)}, s.db.Barrier()
 	}
 
-	return map[string]any{"stopDate": stamp(stopped)}, err
+	return map[string]any{"stopDate": requests.Stamp(stopped)}, err
 }

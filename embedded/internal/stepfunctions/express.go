@@ -9,6 +9,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 )
 
@@ -35,12 +36,6 @@ type expressRecord struct {
 	Input    string `json:"input"`
 }
 
-// expressARN returns the ARN of an Express execution. Its last part tells executions of one
-// name apart.
-func (s *Service) expressARN(machine, name, run string) string {
-	return s.arn("express", machine) + ":" + name + ":" + run
-}
-
 // startExpress stores an Express execution and queues it. Names need not be unique. The caller
 // holds the machine.
 func (s *Service) startExpress(t target, name string, input []byte) (*startAnswer, error) {
@@ -52,7 +47,7 @@ func (s *Service) startExpress(t target, name string, input []byte) (*startAnswe
 	k := keys.Execution{Machine: t.machine.ID, ID: id}
 	// Run is stored, so that the ARN stays the same when a crash makes the execution run again.
 	record := expressRecord{Machine: t.machine.Name, Revision: t.revision, Name: name, Run: s.newName(), Input: string(input)}
-	started := stamp(s.cfg.Clock.Now().UnixMilli())
+	started := requests.Stamp(s.cfg.Clock.Now().UnixMilli())
 
 	// The record is on disk before the execution is queued: from here on the execution
 	// runs at least once.
@@ -62,7 +57,7 @@ func (s *Service) startExpress(t target, name string, input []byte) (*startAnswe
 
 	s.queueExpress(k)
 
-	return &startAnswer{s.expressARN(record.Machine, name, record.Run), started}, nil
+	return &startAnswer{s.account.Express(record.Machine, name, record.Run), started}, nil
 }
 
 func (s *Service) queueExpress(k keys.Execution) {
@@ -126,7 +121,7 @@ func (s *Service) runExpress(ctx context.Context, k keys.Execution) error {
 		return err
 	}
 
-	s.log.Debug("step functions: express execution has ended", "execution", s.expressARN(record.Machine, record.Name, record.Run),
+	s.log.Debug("step functions: express execution has ended", "execution", s.account.Express(record.Machine, record.Name, record.Run),
 		"status", m.state.Status.String(), "error", m.state.Error, "cause", m.state.Cause)
 
 	// The record is deleted only after the end: a crash before this point lets the
@@ -147,7 +142,7 @@ func (s *Service) newExpress(rev *revision, name, run string, sync bool) *memory
 	// Express machines have no task tokens.
 	env := s.envOf(keys.Execution{}, rev)
 	identity := s.identity(&execution.State{Name: name}, rev)
-	identity.ARN, identity.NoRedrives = s.expressARN(rev.Machine, name, run), sync
+	identity.ARN, identity.NoRedrives = s.account.Express(rev.Machine, name, run), sync
 	env.Identity = func() execution.Identity { return identity }
 	env.Limit = expressSeconds
 
@@ -170,7 +165,7 @@ func (m *memory) start(ctx context.Context, input []byte) error {
 // runs at most once, because nothing of it is stored.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartSyncExecution.html
 func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Name, Input, IncludedData, TraceHeader string }) (any, error) {
-	if err := checkIncluded(in.IncludedData); err != nil {
+	if err := requests.CheckIncluded(in.IncludedData); err != nil {
 		return nil, err
 	}
 
@@ -202,9 +197,9 @@ func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Na
 		return nil, err
 	}
 
-	answer := m.answerSync(in.IncludedData != metadataOnly, input)
-	answer["executionArn"] = s.expressARN(rev.Machine, name, run)
-	answer["stateMachineArn"] = s.arn("stateMachine", rev.Machine)
+	answer := m.answerSync(in.IncludedData != requests.MetadataOnly, input)
+	answer["executionArn"] = s.account.Express(rev.Machine, name, run)
+	answer["stateMachineArn"] = s.account.ARN("stateMachine", rev.Machine)
 	answer["name"] = name
 
 	return answer, nil
@@ -224,8 +219,8 @@ func (m *memory) answerSync(data bool, input []byte) map[string]any {
 	steps := max(1, (st.Stopped-st.Started+billedStep-1)/billedStep)
 	answer := map[string]any{
 		"status":         st.Status.String(),
-		"startDate":      stamp(st.Started),
-		"stopDate":       stamp(st.Stopped),
+		"startDate":      requests.Stamp(st.Started),
+		"stopDate":       requests.Stamp(st.Stopped),
 		"inputDetails":   dataDetails{data},
 		"outputDetails":  dataDetails{data},
 		"billingDetails": map[string]int64{"billedDurationInMilliseconds": steps * billedStep, "billedMemoryUsedInMB": billedMemory},

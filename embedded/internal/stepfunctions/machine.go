@@ -42,7 +42,7 @@ func (m *machine) revisionID() string {
 
 // machineNamed returns the machine with an ARN, which must not be the ARN of a version or alias.
 func (s *Service) machineNamed(arn string) (*machine, error) {
-	name, ours, err := s.resourceName(arn, "stateMachine")
+	name, ours, err := s.account.Name(arn, "stateMachine")
 	if err != nil {
 		return nil, err
 	}

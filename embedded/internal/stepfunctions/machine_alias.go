@@ -9,7 +9,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -69,10 +72,6 @@ func (a *alias) pick(draw int) uint64 {
 	return a.Routes[0].Version
 }
 
-func (s *Service) aliasARN(machine, name string) string {
-	return s.arn("stateMachine", machine) + ":" + name
-}
-
 // aliasName is the form of an alias's name: not a number, which names a version.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachineAlias.html
 var aliasName = regexp.MustCompile(`^[a-zA-Z0-9_\-.]*[a-zA-Z_\-.][a-zA-Z0-9_\-.]*$`)
@@ -81,10 +80,10 @@ func checkAliasName(name string) error {
 	const invalid = "1 validation error detected: Value '%s' at 'name' failed to satisfy constraint: "
 
 	switch {
-	case utf8.RuneCountInString(name) > maxName:
-		return validation(invalid+"Member must have length less than or equal to %d", name, maxName)
+	case utf8.RuneCountInString(name) > arns.MaxName:
+		return requests.Invalid(invalid+"Member must have length less than or equal to %d", name, arns.MaxName)
 	case !aliasName.MatchString(name):
-		return validation(invalid+`Member must satisfy regular expression pattern: ^(?=.*[a-zA-Z_\-\.])[a-zA-Z0-9_\-\.]+$`, name)
+		return requests.Invalid(invalid+`Member must satisfy regular expression pattern: ^(?=.*[a-zA-Z_\-\.])[a-zA-Z0-9_\-\.]+$`, name)
 	}
 
 	return nil
@@ -106,7 +105,7 @@ func checkRoutes(routes []routeRequest) error {
 			rule = "length greater than or equal to 1"
 		}
 
-		return validation(invalid+rule, "["+strings.Join(texts, ", ")+"]", "")
+		return requests.Invalid(invalid+rule, "["+strings.Join(texts, ", ")+"]", "")
 	}
 
 	var arns, weights []string
@@ -115,9 +114,9 @@ func checkRoutes(routes []routeRequest) error {
 		at := fmt.Sprintf(".%d.member.weight", i+1)
 		switch {
 		case r.Weight > 100:
-			return validation(invalid+"value less than or equal to 100", strconv.Itoa(r.Weight), at)
+			return requests.Invalid(invalid+"value less than or equal to 100", strconv.Itoa(r.Weight), at)
 		case r.Weight < 0:
-			return validation(invalid+"value greater than or equal to 0", strconv.Itoa(r.Weight), at)
+			return requests.Invalid(invalid+"value greater than or equal to 0", strconv.Itoa(r.Weight), at)
 		}
 
 		arns = append(arns, r.StateMachineVersionArn)
@@ -127,11 +126,11 @@ func checkRoutes(routes []routeRequest) error {
 
 	switch {
 	case len(arns) == 2 && arns[0] == arns[1]:
-		return validation("Routing configuration must contain distinct state machine version ARNs. Received: [%s]", strings.Join(arns, ", "))
+		return requests.Invalid("Routing configuration must contain distinct state machine version ARNs. Received: [%s]", strings.Join(arns, ", "))
 	case slices.ContainsFunc(arns, func(arn string) bool { return !versionARN.MatchString(arn) }):
-		return validation("Routing configuration must contain state machine version ARNs. Received: [%s]", strings.Join(arns, ", "))
+		return requests.Invalid("Routing configuration must contain state machine version ARNs. Received: [%s]", strings.Join(arns, ", "))
 	case sum != 100:
-		return validation("Sum of routing configuration weights must equal 100. Received: [%s]", strings.Join(weights, ", "))
+		return requests.Invalid("Sum of routing configuration weights must equal 100. Received: [%s]", strings.Join(weights, ", "))
 	}
 
 	return nil
@@ -141,21 +140,21 @@ func checkRoutes(routes []routeRequest) error {
 var versionARN = regexp.MustCompile(`^arn:[^:]+:states:[^:]*:[^:]*:stateMachine:[^:]+:[0-9]+$`)
 
 // routesOf checks a routing configuration and returns it with the name of its machine.
-func (s *Service) routesOf(requests []routeRequest) (name string, routes []route, err error) {
-	if err := checkRoutes(requests); err != nil {
+func (s *Service) routesOf(asked []routeRequest) (name string, routes []route, err error) {
+	if err := checkRoutes(asked); err != nil {
 		return "", nil, err
 	}
 
-	for i, r := range requests {
+	for i, r := range asked {
 		// The versions are looked up without the lock. changeMachine
 		// looks again where the alias is written.
-		machine, number, ours, err := s.qualified(r.StateMachineVersionArn)
+		machine, number, ours, err := s.account.Qualified(r.StateMachineVersionArn)
 		if err != nil {
 			return "", nil, err
 		}
 
 		if i > 0 && machine != name {
-			return "", nil, validation("Routing configuration must contain versions of one state machine.")
+			return "", nil, requests.Invalid("Routing configuration must contain versions of one state machine.")
 		}
 
 		m := s.lookup(machine)
@@ -239,8 +238,8 @@ func (s *Service) createAlias(_ context.Context, in *struct {
 	}
 
 	return map[string]any{
-		"stateMachineAliasArn": s.aliasARN(name, in.Name),
-		"creationDate":         stamp(created.Created),
+		"stateMachineAliasArn": s.account.Alias(name, in.Name),
+		"creationDate":         requests.Stamp(created.Created),
 	}, nil
 }
 
@@ -267,15 +266,15 @@ func (s *Service) describeAlias(_ context.Context, in *aliasRequest) (any, error
 
 	routes := make([]any, len(a.Routes))
 	for i, r := range a.Routes {
-		routes[i] = map[string]any{"stateMachineVersionArn": s.versionARN(m.Name, r.Version), "weight": r.Weight}
+		routes[i] = map[string]any{"stateMachineVersionArn": s.account.Version(m.Name, r.Version), "weight": r.Weight}
 	}
 
 	answer := map[string]any{
-		"stateMachineAliasArn": s.aliasARN(m.Name, a.Name),
+		"stateMachineAliasArn": s.account.Alias(m.Name, a.Name),
 		"name":                 a.Name,
 		"routingConfiguration": routes,
-		"creationDate":         stamp(a.Created),
-		"updateDate":           stamp(a.Updated),
+		"creationDate":         requests.Stamp(a.Created),
+		"updateDate":           requests.Stamp(a.Updated),
 	}
 	if a.Description != "" {
 		answer["description"] = a.Description
@@ -290,7 +289,7 @@ func (s *Service) updateAlias(_ context.Context, in *struct {
 	RoutingConfiguration []routeRequest
 }) (any, error) {
 	if in.Description == nil && in.RoutingConfiguration == nil {
-		return nil, validation("at least one of description and routingConfiguration is required")
+		return nil, requests.Invalid("at least one of description and routingConfiguration is required")
 	}
 
 	m, a, err := s.aliasWithARN(in.StateMachineAliasArn)
@@ -306,7 +305,7 @@ func (s *Service) updateAlias(_ context.Context, in *struct {
 		}
 
 		if name != m.Name {
-			return nil, validation("Routing configuration must contain versions of the alias's state machine.")
+			return nil, requests.Invalid("Routing configuration must contain versions of the alias's state machine.")
 		}
 	}
 
@@ -338,7 +337,7 @@ func (s *Service) updateAlias(_ context.Context, in *struct {
 		return nil
 	})
 
-	return map[string]any{"updateDate": stamp(now)}, err
+	return map[string]any{"updateDate": requests.Stamp(now)}, err
 }
 
 // deleteAlias deletes an alias. Executions that it started go on.
@@ -349,10 +348,10 @@ func (s *Service) deleteAlias(_ context.Context, in *aliasRequest) (any, error) 
 	}
 
 	if m == nil || m.aliasNamed(name) == nil {
-		return empty, nil
+		return requests.Empty, nil
 	}
 
-	return empty, s.changeMachine(in.StateMachineAliasArn, m.Name, func(m *machine) error {
+	return requests.Empty, s.changeMachine(in.StateMachineAliasArn, m.Name, func(m *machine) error {
 		m.Aliases = slices.DeleteFunc(slices.Clone(m.Aliases), func(a alias) bool { return a.Name == name })
 		return nil
 	})
@@ -361,7 +360,7 @@ func (s *Service) deleteAlias(_ context.Context, in *aliasRequest) (any, error) 
 // listAliases lists a machine's aliases in the order of their creation. With the ARN of a version it lists
 // the aliases that refer to the version.
 func (s *Service) listAliases(_ context.Context, in *struct {
-	listRequest
+	pages.Request
 	StateMachineArn string
 }) (any, error) {
 	m, number, err := s.qualifiedMachine(in.StateMachineArn)
@@ -379,17 +378,17 @@ func (s *Service) listAliases(_ context.Context, in *struct {
 		all = slices.DeleteFunc(all, func(a alias) bool { return !slices.Contains(names, a.Name) })
 	}
 
-	// With leading zeros, because pageOf compares texts.
+	// With leading zeros, because pages.Of compares texts.
 	order := func(a alias) string { return fmt.Sprintf("%020d", a.ID) }
 
-	page, next, err := pageOf(all, &in.listRequest, keys.Aliases, order)
+	page, next, err := pages.Of(all, &in.Request, keys.Aliases, order)
 	if err != nil {
 		return nil, err
 	}
 
 	list := make([]any, len(page))
 	for i, a := range page {
-		list[i] = map[string]any{"stateMachineAliasArn": s.aliasARN(m.Name, a.Name), "creationDate": stamp(a.Created)}
+		list[i] = map[string]any{"stateMachineAliasArn": s.account.Alias(m.Name, a.Name), "creationDate": requests.Stamp(a.Created)}
 	}
 
 	return struct {

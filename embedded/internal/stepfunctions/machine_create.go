@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"sync"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -27,7 +29,7 @@ type machineSettings struct {
 // check fails for settings that contradict each other or that the engine does not support.
 func (in *machineSettings) check() (err error) {
 	if in.VersionDescription != "" && !in.Publish {
-		return validation("Version description can only be set when publish is true")
+		return requests.Invalid("Version description can only be set when publish is true")
 	}
 
 	if err := checkDescription("versionDescription", in.VersionDescription); err != nil {
@@ -49,12 +51,12 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 	Type string
 	Tags tags
 }) (any, error) {
-	if err := checkName(in.Name); err != nil {
+	if err := arns.CheckName(in.Name); err != nil {
 		return nil, err
 	}
 
 	if in.Definition == nil || in.RoleArn == nil || *in.RoleArn == "" {
-		return nil, validation("1 validation error detected: definition and roleArn are required")
+		return nil, requests.Invalid("1 validation error detected: definition and roleArn are required")
 	}
 
 	if err := wire.OneOf(in.Type, "type", typeStandard, typeExpress); err != nil {
@@ -113,9 +115,9 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 }
 
 func (s *Service) answerCreated(m *machine, in *machineSettings) map[string]any {
-	answer := map[string]any{"stateMachineArn": s.arn("stateMachine", m.Name), "creationDate": stamp(m.Created)}
+	answer := map[string]any{"stateMachineArn": s.account.ARN("stateMachine", m.Name), "creationDate": requests.Stamp(m.Created)}
 	if in.Publish {
-		answer["stateMachineVersionArn"] = s.versionARN(m.Name, m.versionOf(m.Revision).Number)
+		answer["stateMachineVersionArn"] = s.account.Version(m.Name, m.versionOf(m.Revision).Number)
 	}
 
 	return answer
@@ -125,7 +127,7 @@ func (s *Service) answerCreated(m *machine, in *machineSettings) map[string]any 
 // the configurations and the published version are the same. The role and tags do not count.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html
 func (s *Service) answerExisting(m *machine, express bool, in *machineSettings) (any, error) {
-	arn := s.arn("stateMachine", m.Name)
+	arn := s.account.ARN("stateMachine", m.Name)
 	if m.Deleting {
 		return nil, machineDeleting(arn)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 )
 
@@ -15,7 +16,7 @@ import (
 // removes everything that belongs to it. After a crash in between, the mark is still there
 // and Run continues.
 func (s *Service) deleteStateMachine(ctx context.Context, in *machineRequest) (any, error) {
-	name, ours, err := s.resourceName(in.StateMachineArn, "stateMachine")
+	name, ours, err := s.account.Name(in.StateMachineArn, "stateMachine")
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,7 @@ func (s *Service) deleteStateMachine(ctx context.Context, in *machineRequest) (a
 	m := s.machines[name]
 	if m == nil || !ours {
 		s.mu.Unlock()
-		return empty, nil
+		return requests.Empty, nil
 	}
 
 	// The mark is on disk before anything is removed: after a crash, Run finds the mark.
@@ -39,7 +40,7 @@ func (s *Service) deleteStateMachine(ctx context.Context, in *machineRequest) (a
 		return nil, err
 	}
 
-	return empty, s.removeMachine(ctx, &marked)
+	return requests.Empty, s.removeMachine(ctx, &marked)
 }
 
 // removeMachine removes a marked machine with its executions and revisions.

@@ -6,13 +6,14 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/keys"
-	"ratchet/embedded/internal/wire"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // describeStateMachine describes a machine, without its definition if only metadata is asked for.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html
 func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachineArn, IncludedData string }) (any, error) {
-	if err := checkIncluded(in.IncludedData); err != nil {
+	if err := requests.CheckIncluded(in.IncludedData); err != nil {
 		return nil, err
 	}
 
@@ -35,14 +36,14 @@ func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachi
 
 	answer := s.definitionAnswer(m, rev)
 	// The API returns an empty definition, and not none.
-	if in.IncludedData == metadataOnly {
+	if in.IncludedData == requests.MetadataOnly {
 		answer["definition"] = "{}"
 	}
 
-	answer["creationDate"] = stamp(m.Created)
+	answer["creationDate"] = requests.Stamp(m.Created)
 	if v := m.versionNumbered(strconv.FormatUint(t.version, 10)); v != nil {
-		answer["stateMachineArn"] = s.versionARN(m.Name, t.version)
-		answer["creationDate"] = stamp(v.Created)
+		answer["stateMachineArn"] = s.account.Version(m.Name, t.version)
+		answer["creationDate"] = requests.Stamp(v.Created)
 		if v.Description != "" {
 			answer["description"] = v.Description
 		}
@@ -57,19 +58,11 @@ func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachi
 	return answer, nil
 }
 
-// metadataOnly asks for a description without data.
-const metadataOnly = "METADATA_ONLY"
-
-// checkIncluded fails for a value of includedData that does not exist.
-func checkIncluded(data string) error {
-	return wire.OneOf(data, "includedData", "ALL_DATA", metadataOnly)
-}
-
 // definitionAnswer returns what DescribeStateMachine and DescribeStateMachineForExecution
 // have in common.
 func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 	answer := map[string]any{
-		"stateMachineArn":         s.arn("stateMachine", m.Name),
+		"stateMachineArn":         s.account.ARN("stateMachine", m.Name),
 		"name":                    m.Name,
 		"definition":              rev.Definition,
 		"roleArn":                 rev.RoleARN,
@@ -101,7 +94,7 @@ func variableReferences(program *asl.Machine) map[string][]string {
 	return reads
 }
 
-func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, error) {
+func (s *Service) listStateMachines(_ context.Context, in *pages.Request) (any, error) {
 	s.mu.RLock()
 
 	all := make([]*machine, 0, len(s.machines))
@@ -110,7 +103,7 @@ func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, er
 	}
 	s.mu.RUnlock()
 
-	page, next, err := pageOf(all, in, keys.Machine, func(m *machine) string { return m.Name })
+	page, next, err := pages.Of(all, in, keys.Machine, func(m *machine) string { return m.Name })
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +111,10 @@ func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, er
 	list := make([]any, len(page))
 	for i, m := range page {
 		list[i] = map[string]any{
-			"stateMachineArn": s.arn("stateMachine", m.Name),
+			"stateMachineArn": s.account.ARN("stateMachine", m.Name),
 			"name":            m.Name,
 			"type":            m.kind(),
-			"creationDate":    stamp(m.Created),
+			"creationDate":    requests.Stamp(m.Created),
 		}
 	}
 

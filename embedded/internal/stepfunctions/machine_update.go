@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -76,13 +77,13 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	answer := map[string]any{"updateDate": stamp(next.Updated)}
+	answer := map[string]any{"updateDate": requests.Stamp(next.Updated)}
 	if id := m.revisionID(); id != "" {
 		answer["revisionId"] = id
 	}
 
 	if in.Publish {
-		answer["stateMachineVersionArn"] = s.versionARN(m.Name, m.versionOf(m.Revision).Number)
+		answer["stateMachineVersionArn"] = s.account.Version(m.Name, m.versionOf(m.Revision).Number)
 	}
 
 	return answer, nil

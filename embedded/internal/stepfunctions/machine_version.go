@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -86,20 +88,11 @@ func (m *machine) addVersion(description string, now time.Time) error {
 
 func checkDescription(field, text string) error {
 	if utf8.RuneCountInString(text) > maxDescription {
-		return validation("1 validation error detected: Value at '%s' failed to satisfy constraint: "+
+		return requests.Invalid("1 validation error detected: Value at '%s' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", field, maxDescription)
 	}
 
 	return nil
-}
-
-// versionARN returns the ARN of a version, "" for the number 0.
-func (s *Service) versionARN(machine string, number uint64) string {
-	if number == 0 {
-		return ""
-	}
-
-	return s.arn("stateMachine", machine) + ":" + strconv.FormatUint(number, 10)
 }
 
 // changeMachine replaces a machine by a changed copy of it and stores it.
@@ -166,23 +159,15 @@ func (s *Service) publishVersion(_ context.Context, in *struct{ StateMachineArn,
 	}
 
 	return map[string]any{
-		"stateMachineVersionArn": s.versionARN(m.Name, published.Number),
-		"creationDate":           stamp(published.Created),
+		"stateMachineVersionArn": s.account.Version(m.Name, published.Number),
+		"creationDate":           requests.Stamp(published.Created),
 	}, nil
-}
-
-// qualified splits the ARN of a version or alias into the machine's name and the qualifier.
-func (s *Service) qualified(arn string) (machine, qualifier string, ours bool, err error) {
-	rest, ours, err := s.resourceName(arn, "stateMachine")
-	machine, qualifier, _ = strings.Cut(rest, ":")
-
-	return machine, qualifier, ours, err
 }
 
 // qualifiedMachine returns the machine in the ARN of a version or alias, nil if there is none,
 // and the qualifier.
 func (s *Service) qualifiedMachine(arn string) (*machine, string, error) {
-	name, qualifier, ours, err := s.qualified(arn)
+	name, qualifier, ours, err := s.account.Qualified(arn)
 	if err != nil || !ours {
 		return nil, "", err
 	}
@@ -198,10 +183,10 @@ func (s *Service) deleteVersion(_ context.Context, in *struct{ StateMachineVersi
 	}
 
 	if m == nil || m.versionNumbered(number) == nil {
-		return empty, nil
+		return requests.Empty, nil
 	}
 
-	return empty, s.changeMachine(in.StateMachineVersionArn, m.Name, func(m *machine) error {
+	return requests.Empty, s.changeMachine(in.StateMachineVersionArn, m.Name, func(m *machine) error {
 		// The look-up above was without the lock.
 		v := m.versionNumbered(number)
 		if v == nil {
@@ -222,7 +207,7 @@ func (s *Service) deleteVersion(_ context.Context, in *struct{ StateMachineVersi
 
 // listVersions lists a machine's versions, the newest first.
 func (s *Service) listVersions(_ context.Context, in *struct {
-	listRequest
+	pages.Request
 	StateMachineArn string
 }) (any, error) {
 	m, err := s.machineNamed(in.StateMachineArn)
@@ -230,10 +215,10 @@ func (s *Service) listVersions(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	// pageOf sorts ascending, so the newest version needs the smallest text.
+	// pages.Of sorts ascending, so the newest version needs the smallest text.
 	order := func(v version) string { return fmt.Sprintf("%020d", math.MaxUint64-v.Number) }
 
-	page, next, err := pageOf(slices.Clone(m.Versions), &in.listRequest, keys.Versions, order)
+	page, next, err := pages.Of(slices.Clone(m.Versions), &in.Request, keys.Versions, order)
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +226,8 @@ func (s *Service) listVersions(_ context.Context, in *struct {
 	list := make([]any, len(page))
 	for i, v := range page {
 		list[i] = map[string]any{
-			"stateMachineVersionArn": s.versionARN(m.Name, v.Number),
-			"creationDate":           stamp(v.Created),
+			"stateMachineVersionArn": s.account.Version(m.Name, v.Number),
+			"creationDate":           requests.Stamp(v.Created),
 		}
 	}
 

@@ -6,7 +6,8 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
-	"ratchet/embedded/internal/wire"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // mapRunCounts are the counts of a Map Run's executions, or of their items.
@@ -57,7 +58,7 @@ func (s *Service) describeMapRun(_ context.Context, in *mapRunRequest) (any, err
 		"mapRunArn":                  s.runARN(r),
 		"executionArn":               s.parentARN(r),
 		"status":                     r.Status.String(),
-		"startDate":                  stamp(r.Started),
+		"startDate":                  requests.Stamp(r.Started),
 		"maxConcurrency":             r.Concurrency,
 		"toleratedFailureCount":      r.ToleratedCount,
 		"toleratedFailurePercentage": r.ToleratedPercentage,
@@ -66,11 +67,11 @@ func (s *Service) describeMapRun(_ context.Context, in *mapRunRequest) (any, err
 		"redriveCount":               r.Redrives,
 	}
 	if r.Stopped != 0 {
-		answer["stopDate"] = stamp(r.Stopped)
+		answer["stopDate"] = requests.Stamp(r.Stopped)
 	}
 
 	if r.Redriven != 0 {
-		answer["redriveDate"] = stamp(r.Redriven)
+		answer["redriveDate"] = requests.Stamp(r.Redriven)
 	}
 
 	// The counts include turns that may not be on disk yet.
@@ -79,7 +80,7 @@ func (s *Service) describeMapRun(_ context.Context, in *mapRunRequest) (any, err
 
 // listMapRuns lists the Map Runs that an execution has started, the newest first.
 func (s *Service) listMapRuns(_ context.Context, in *struct {
-	listRequest
+	pages.Request
 	ExecutionArn string
 }) (any, error) {
 	parent, m, err := s.executionNamed(in.ExecutionArn)
@@ -87,14 +88,14 @@ func (s *Service) listMapRuns(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	size, err := pageSize(in.MaxResults)
+	size, err := pages.Size(in.MaxResults)
 	if err != nil {
 		return nil, err
 	}
 
 	before := ^uint64(0)
 	if in.NextToken != "" {
-		if before, err = readPageToken(in.NextToken, keys.RunOf, parent.ID); err != nil {
+		if before, err = pages.Read(in.NextToken, keys.RunOf, parent.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +118,7 @@ func (s *Service) listMapRuns(_ context.Context, in *struct {
 	}{MapRuns: []map[string]any{}}
 	if len(runs) > size {
 		runs = runs[:size]
-		answer.NextToken = pageToken(keys.RunOf, parent.ID, runs[size-1])
+		answer.NextToken = pages.Token(keys.RunOf, parent.ID, runs[size-1])
 	}
 
 	for _, id := range runs {
@@ -135,10 +136,10 @@ func (s *Service) listMapRuns(_ context.Context, in *struct {
 			"executionArn":    s.parentARN(r),
 			"mapRunArn":       s.runARN(r),
 			"stateMachineArn": s.machineARN(origin{r.Machine, r}),
-			"startDate":       stamp(r.Started),
+			"startDate":       requests.Stamp(r.Started),
 		}
 		if r.Stopped != 0 {
-			item["stopDate"] = stamp(r.Stopped)
+			item["stopDate"] = requests.Stamp(r.Stopped)
 		}
 
 		answer.MapRuns = append(answer.MapRuns, item)
@@ -162,26 +163,18 @@ func (in *updateMapRunRequest) check() error {
 
 	switch {
 	case in.MaxConcurrency == nil && in.ToleratedFailureCount == nil && in.ToleratedFailurePercentage == nil:
-		return invalidFor("MISSING_REQUIRED_PARAMETER", "Either maxConcurrency, toleratedFailureCount, or "+
+		return requests.InvalidFor("MISSING_REQUIRED_PARAMETER", "Either maxConcurrency, toleratedFailureCount, or "+
 			"toleratedFailurePercentage must be specified")
 	case in.MaxConcurrency != nil && *in.MaxConcurrency < 0:
-		return validation(least, *in.MaxConcurrency, "maxConcurrency")
+		return requests.Invalid(least, *in.MaxConcurrency, "maxConcurrency")
 	case in.ToleratedFailureCount != nil && *in.ToleratedFailureCount < 0:
-		return validation(least, *in.ToleratedFailureCount, "toleratedFailureCount")
+		return requests.Invalid(least, *in.ToleratedFailureCount, "toleratedFailureCount")
 	case in.ToleratedFailurePercentage != nil && !(*in.ToleratedFailurePercentage >= 0 && *in.ToleratedFailurePercentage <= 100):
-		return validation("1 validation error detected: Value '%v' at 'toleratedFailurePercentage' failed to satisfy constraint: "+
+		return requests.Invalid("1 validation error detected: Value '%v' at 'toleratedFailurePercentage' failed to satisfy constraint: "+
 			"Member must have value between 0 and 100", *in.ToleratedFailurePercentage)
 	}
 
 	return nil
-}
-
-// invalidFor is a ValidationException with the member that tells its reason.
-func invalidFor(reason, format string, args ...any) error {
-	e := wire.Errorf("ValidationException", format, args...)
-	e.Members = map[string]any{"reason": reason}
-
-	return e
 }
 
 // updateMapRun changes the limits of a Map Run that has not ended.
@@ -198,7 +191,7 @@ func (s *Service) updateMapRun(_ context.Context, in *updateMapRunRequest) (any,
 	// changeRun wakes the Map Run, so a raised limit takes effect at once.
 	batch, err := s.changeRun(k, func(r *mapRun) (bool, error) {
 		if !r.running() {
-			return false, invalidFor("CANNOT_UPDATE_COMPLETED_MAP_RUN", "Map Run '%s' has completed and cannot be updated", in.MapRunArn)
+			return false, requests.InvalidFor("CANNOT_UPDATE_COMPLETED_MAP_RUN", "Map Run '%s' has completed and cannot be updated", in.MapRunArn)
 		}
 
 		if in.MaxConcurrency != nil {
@@ -216,7 +209,7 @@ func (s *Service) updateMapRun(_ context.Context, in *updateMapRunRequest) (any,
 		return true, nil
 	})
 
-	return empty, synced(batch, err)
+	return requests.Empty, synced(batch, err)
 }
 
 // redriveStatus returns whether an execution can be redriven, and why not.

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // endRun ends a Map Run that starts no more children and of which no child runs.
@@ -135,10 +135,10 @@ func (s *Service) childResult(k keys.Execution, r *mapRun, st *execution.State) 
 		"InputDetails":    map[string]bool{"Included": true},
 		"Name":            st.Name,
 		"RedriveCount":    st.Redrives,
-		"StartDate":       isoTime(st.Started),
+		"StartDate":       requests.ISO(st.Started),
 		"StateMachineArn": s.machineARN(o),
 		"Status":          st.Status.String(),
-		"StopDate":        isoTime(st.Stopped),
+		"StopDate":        requests.ISO(st.Stopped),
 	}
 	d["RedriveStatus"], _ = s.redriveStatus(st, r)
 
@@ -152,5 +152,3 @@ func (s *Service) childResult(k keys.Execution, r *mapRun, st *execution.State) 
 
 	return json.Marshal(d)
 }
-
-func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

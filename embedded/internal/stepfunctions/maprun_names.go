@@ -2,29 +2,16 @@ package stepfunctions
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
-
-// The ARNs of a Map Run and of its children have the machine's name and the Map's label with a slash
-// between them. Names of machines cannot contain a slash.
-// Source: https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html
-
-// labeled returns the name of a machine with the label of one of its Maps.
-func labeled(machine, label string) string {
-	if label == "" {
-		return machine
-	}
-
-	return machine + "/" + label
-}
 
 // childNameKey returns the key of the name of an execution that a Map Run has started; the
 // label is "" for other executions.
@@ -46,16 +33,7 @@ func labelOf(machine string, state *asl.State) string {
 	// A hash and not a random number, so that all executions of the machine compute the same label.
 	sum := sha256.Sum256([]byte(machine + "/" + state.Name))
 
-	return formatUUID(sum[:16])
-}
-
-// formatUUID returns 16 bytes in the form of a UUID that has been computed from a name.
-func formatUUID(b []byte) string {
-	// Version 8, which RFC 9562 leaves to the application, and the variant of the RFC.
-	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b)
-
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	return arns.UUID(sum[:16])
 }
 
 // newRunName returns the number and the name of a new Map Run. The name ends with the number,
@@ -72,11 +50,11 @@ func (s *Service) newRunName(machine string, state *asl.State) (uint64, string, 
 		x>>32, x>>16&0xffff, x&0xfff, s.random.Uint64()&0xfff, id), nil
 }
 
-func (s *Service) runARN(r *mapRun) string { return s.arn("mapRun", r.Machine) + "/" + r.Name }
+func (s *Service) runARN(r *mapRun) string { return s.account.ARN("mapRun", r.Machine) + "/" + r.Name }
 
 // runNamed returns the Map Run with an ARN. It fails with ResourceNotFound.
 func (s *Service) runNamed(arn string) (keys.Run, *mapRun, error) {
-	rest, ours, err := s.resourceName(arn, "mapRun")
+	rest, ours, err := s.account.Name(arn, "mapRun")
 	if err != nil {
 		return keys.Run{}, nil, err
 	}
@@ -113,18 +91,6 @@ func (s *Service) runNamed(arn string) (keys.Run, *mapRun, error) {
 	return k, r, nil
 }
 
-// childARN returns the ARN of an execution that a Map Run has started.
-func (s *Service) childARN(machine, label, name string, express bool) string {
-	if !express {
-		return s.executionARN(labeled(machine, label), name)
-	}
-
-	// Computed from the name, because every answer must show the same ARN and no record keeps it.
-	sum := sha256.Sum256([]byte(label + ":" + name))
-
-	return s.expressARN(labeled(machine, label), name, formatUUID(sum[:16]))
-}
-
 // origin is where an execution comes from: its machine and, for a child, its Map Run.
 type origin struct {
 	machine string // the name
@@ -149,26 +115,26 @@ func (s *Service) originOf(machine string, st *execution.State) (origin, error) 
 // machineARN returns the ARN of the execution's machine.
 func (s *Service) machineARN(o origin) string {
 	if o.run == nil {
-		return s.arn("stateMachine", o.machine)
+		return s.account.ARN("stateMachine", o.machine)
 	}
 
-	return s.arn("stateMachine", labeled(o.machine, o.run.label()))
+	return s.account.ARN("stateMachine", arns.Labeled(o.machine, o.run.label()))
 }
 
 // originARN returns the ARN of an execution.
 func (s *Service) originARN(o origin, name string) string {
 	if o.run == nil {
-		return s.executionARN(o.machine, name)
+		return s.account.Execution(o.machine, name)
 	}
 
-	return s.childARN(o.machine, o.run.label(), name, o.run.Express)
+	return s.account.Child(o.machine, o.run.label(), name, o.run.Express)
 }
 
 // parentARN returns the ARN of the execution that has started a Map Run.
 func (s *Service) parentARN(r *mapRun) string {
 	if r.ParentLabel == "" {
-		return s.executionARN(r.Machine, r.ParentName)
+		return s.account.Execution(r.Machine, r.ParentName)
 	}
 
-	return s.childARN(r.Machine, r.ParentLabel, r.ParentName, false)
+	return s.account.Child(r.Machine, r.ParentLabel, r.ParentName, false)
 }

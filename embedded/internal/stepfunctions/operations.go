@@ -1,6 +1,10 @@
 package stepfunctions
 
-import "ratchet/embedded/internal/wire"
+import (
+	"ratchet/embedded/internal/wire"
+
+	"ratchet/embedded/internal/stepfunctions/requests"
+)
 
 // Wire returns the operations for wire.NewHandler.
 func (s *Service) Wire() wire.Service {
@@ -10,51 +14,51 @@ func (s *Service) Wire() wire.Service {
 		InternalError: "InternalServerError",
 		Operations: map[string]wire.Operation{
 			// machine_*.go
-			"CreateStateMachine":             decoded(s.createStateMachine),
-			"UpdateStateMachine":             decoded(s.updateStateMachine),
-			"DescribeStateMachine":           decoded(s.describeStateMachine),
-			"ListStateMachines":              decoded(s.listStateMachines),
-			"DeleteStateMachine":             decoded(s.deleteStateMachine),
-			"ValidateStateMachineDefinition": decoded(s.validateDefinition),
+			"CreateStateMachine":             requests.Decoded(s.createStateMachine),
+			"UpdateStateMachine":             requests.Decoded(s.updateStateMachine),
+			"DescribeStateMachine":           requests.Decoded(s.describeStateMachine),
+			"ListStateMachines":              requests.Decoded(s.listStateMachines),
+			"DeleteStateMachine":             requests.Decoded(s.deleteStateMachine),
+			"ValidateStateMachineDefinition": requests.Decoded(s.validateDefinition),
 
 			// machine_version.go, machine_alias.go
-			"PublishStateMachineVersion": decoded(s.publishVersion),
-			"DeleteStateMachineVersion":  decoded(s.deleteVersion),
-			"ListStateMachineVersions":   decoded(s.listVersions),
-			"CreateStateMachineAlias":    decoded(s.createAlias),
-			"DescribeStateMachineAlias":  decoded(s.describeAlias),
-			"UpdateStateMachineAlias":    decoded(s.updateAlias),
-			"DeleteStateMachineAlias":    decoded(s.deleteAlias),
-			"ListStateMachineAliases":    decoded(s.listAliases),
+			"PublishStateMachineVersion": requests.Decoded(s.publishVersion),
+			"DeleteStateMachineVersion":  requests.Decoded(s.deleteVersion),
+			"ListStateMachineVersions":   requests.Decoded(s.listVersions),
+			"CreateStateMachineAlias":    requests.Decoded(s.createAlias),
+			"DescribeStateMachineAlias":  requests.Decoded(s.describeAlias),
+			"UpdateStateMachineAlias":    requests.Decoded(s.updateAlias),
+			"DeleteStateMachineAlias":    requests.Decoded(s.deleteAlias),
+			"ListStateMachineAliases":    requests.Decoded(s.listAliases),
 
 			// execution_*.go
 			"StartExecution":                   s.startExecution,
-			"StartSyncExecution":               decoded(s.startSync), // express.go
-			"DescribeExecution":                decoded(s.describeExecution),
-			"DescribeStateMachineForExecution": decoded(s.describeForExecution),
-			"ListExecutions":                   decoded(s.listExecutions),
-			"StopExecution":                    decoded(s.stopExecution),
-			"RedriveExecution":                 decoded(s.redriveExecution),
-			"GetExecutionHistory":              decoded(s.executionHistory),
+			"StartSyncExecution":               requests.Decoded(s.startSync), // express.go
+			"DescribeExecution":                requests.Decoded(s.describeExecution),
+			"DescribeStateMachineForExecution": requests.Decoded(s.describeForExecution),
+			"ListExecutions":                   requests.Decoded(s.listExecutions),
+			"StopExecution":                    requests.Decoded(s.stopExecution),
+			"RedriveExecution":                 requests.Decoded(s.redriveExecution),
+			"GetExecutionHistory":              requests.Decoded(s.executionHistory),
 
 			// maprun_api.go
-			"DescribeMapRun": decoded(s.describeMapRun),
-			"ListMapRuns":    decoded(s.listMapRuns),
-			"UpdateMapRun":   decoded(s.updateMapRun),
+			"DescribeMapRun": requests.Decoded(s.describeMapRun),
+			"ListMapRuns":    requests.Decoded(s.listMapRuns),
+			"UpdateMapRun":   requests.Decoded(s.updateMapRun),
 
 			// activity.go
-			"CreateActivity":   decoded(s.createActivity),
-			"DescribeActivity": decoded(s.describeActivity),
-			"ListActivities":   decoded(s.listActivities),
-			"DeleteActivity":   decoded(s.deleteActivity),
+			"CreateActivity":   requests.Decoded(s.createActivity),
+			"DescribeActivity": requests.Decoded(s.describeActivity),
+			"ListActivities":   requests.Decoded(s.listActivities),
+			"DeleteActivity":   requests.Decoded(s.deleteActivity),
 
 			// teststate.go
-			"TestState": decoded(s.testState),
+			"TestState": requests.Decoded(s.testState),
 
 			// tags.go
-			"TagResource":         decoded(s.tagResource),
-			"UntagResource":       decoded(s.untagResource),
-			"ListTagsForResource": decoded(s.listTags),
+			"TagResource":         requests.Decoded(s.tagResource),
+			"UntagResource":       requests.Decoded(s.untagResource),
+			"ListTagsForResource": requests.Decoded(s.listTags),
 
 			// poll.go, task.go. These and StartExecution read their few members without decoding
 			// the documents.

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -64,7 +64,7 @@ func (s *Service) ownOperation(call execution.Call, operation wire.Operation, na
 // outputs become texts; members that are null are left out.
 func ownMembers(body []byte) (map[string]json.RawMessage, error) {
 	if rawjson.KindOf(body) != rawjson.Object {
-		return nil, validation("the parameters must be an object")
+		return nil, requests.Invalid("the parameters must be an object")
 	}
 
 	members := map[string]json.RawMessage{}
@@ -90,7 +90,7 @@ func ownMembers(body []byte) (map[string]json.RawMessage, error) {
 // startedBefore answers the start of an execution that the same task has started before.
 func (s *Service) startedBefore(members map[string]json.RawMessage, name string) (any, error) {
 	machine, _ := rawjson.Text(members["stateMachineArn"])
-	arn := s.executionARN(machineName(machine), name)
+	arn := s.account.Execution(machineName(machine), name)
 
 	key, _, err := s.executionNamed(arn)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) startedBefore(members map[string]json.RawMessage, name string)
 		return nil, err
 	}
 
-	return map[string]any{"executionArn": arn, "startDate": stamp(st.Started)}, nil
+	return map[string]any{"executionArn": arn, "startDate": requests.Stamp(st.Started)}, nil
 }
 
 // machineName returns the machine's name in an ARN of a machine, version or alias.
@@ -155,7 +155,7 @@ func appendDate(out []byte, ms int64, sdk bool) []byte {
 		return strconv.AppendInt(out, ms, 10)
 	}
 
-	return rawjson.AppendText(out, time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
+	return rawjson.AppendText(out, requests.ISO(ms))
 }
 
 // endedExecution returns the description of an execution that has ended, in the form in
@@ -181,12 +181,12 @@ func (s *Service) endedExecution(key keys.Execution, m *machine, st *execution.S
 	included := map[string]bool{"Included": true}
 
 	d := map[string]any{
-		"ExecutionArn":    s.executionARN(m.Name, st.Name),
+		"ExecutionArn":    s.account.Execution(m.Name, st.Name),
 		"Input":           input,
 		"InputDetails":    included,
 		"Name":            st.Name,
 		"StartDate":       st.Started,
-		"StateMachineArn": s.arn("stateMachine", m.Name),
+		"StateMachineArn": s.account.ARN("stateMachine", m.Name),
 		"Status":          st.Status.String(),
 		"StopDate":        st.Stopped,
 	}

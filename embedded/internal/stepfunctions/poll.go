@@ -6,8 +6,10 @@ import (
 	"errors"
 	"time"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // pollTime is the time after which a poll without a task returns.
@@ -20,14 +22,14 @@ var errCallerGone = errors.New("the caller has gone")
 // getActivityTask waits up to pollTime for a task. A task whose caller disconnects before
 // the task is marked as started goes back to its place in the queue.
 func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error) {
-	in, err := textMembers(body, "activityArn", "workerName")
+	in, err := requests.Texts(body, "activityArn", "workerName")
 	if err != nil {
 		return nil, err
 	}
 
 	arn, worker := in[0], in[1]
 	if worker != "" {
-		if err := checkName(worker); err != nil {
+		if err := arns.CheckName(worker); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -95,7 +96,7 @@ func parserOf(express bool) func([]byte) (*asl.Machine, asl.Diagnostics) {
 // parseDefinition compiles a definition. It fails with InvalidDefinition.
 func parseDefinition(definition string, express bool) (*asl.Machine, error) {
 	if len(definition) > asl.MaxDefinition {
-		return nil, validation("1 validation error detected: Value at 'definition' failed to satisfy constraint: "+
+		return nil, requests.Invalid("1 validation error detected: Value at 'definition' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", asl.MaxDefinition)
 	}
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"ratchet/embedded/internal/clock"
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
@@ -32,11 +33,12 @@ const lockStripes = 512
 // Service is Step Functions over a store. Its methods may be called from many
 // goroutines.
 type Service struct {
-	db     *store.DB
-	cfg    Config
-	log    *slog.Logger
-	random *rand.Rand
-	ids    *keys.Sequence
+	db      *store.DB
+	cfg     Config
+	account arns.Account
+	log     *slog.Logger
+	random  *rand.Rand
+	ids     *keys.Sequence
 	// queueOrder is the number of the task that joined a queue last.
 	queueOrder atomic.Uint64
 	timers     timers
@@ -87,6 +89,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	s := &Service{
 		db:         db,
 		cfg:        cfg,
+		account:    arns.Account{Region: cfg.Region, ID: cfg.AccountID},
 		log:        cfg.Log,
 		random:     rand.New(randomness{}), //nolint:gosec // see randomness
 		machines:   map[string]*machine{},

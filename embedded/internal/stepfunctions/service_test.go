@@ -428,7 +428,7 @@ func TestAnExpressExecutionHasFiveMinutes(t *testing.T) {
 
 			began := time.Now()
 
-			out, err := b.StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: aws.String(b.svc.arn("stateMachine", name))})
+			out, err := b.StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: aws.String(b.svc.account.ARN("stateMachine", name))})
 			if err != nil || string(out.Status) != want || time.Since(began) > 300*time.Second {
 				t.Errorf("%d seconds: %v after %v, %v", seconds, out, time.Since(began), err)
 			}

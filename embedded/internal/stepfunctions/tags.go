@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -35,7 +36,7 @@ func (t tags) check() error {
 		}
 
 		if utf8.RuneCountInString(each.Value) > maxTagValue || strings.ContainsFunc(each.Value, noTagRune) {
-			return validation("the value of tag '%s' must have at most %d characters: letters, digits, white space or _ . : / = + - @",
+			return requests.Invalid("the value of tag '%s' must have at most %d characters: letters, digits, white space or _ . : / = + - @",
 				each.Key, maxTagValue)
 		}
 	}
@@ -47,7 +48,7 @@ func (t tags) check() error {
 func checkTagKey(key string) error {
 	n := utf8.RuneCountInString(key)
 	if n == 0 || n > maxTagKey || strings.ContainsFunc(key, noTagRune) || strings.HasPrefix(strings.ToLower(key), "aws:") {
-		return validation("a tag's key must have 1 to %d characters: letters, digits, white space or _ . : / = + - @, "+
+		return requests.Invalid("a tag's key must have 1 to %d characters: letters, digits, white space or _ . : / = + - @, "+
 			"and must not begin with aws:, not '%s'", maxTagKey, key)
 	}
 
@@ -130,7 +131,7 @@ func (s *Service) tagged(arn string) (*machine, *activity, error) {
 		resource = "activity"
 	}
 
-	name, ours, err := s.resourceName(arn, resource)
+	name, ours, err := s.account.Name(arn, resource)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,9 +163,9 @@ func (s *Service) changeTags(arn string, change func(tags) tags) (any, error) {
 	case err != nil:
 		return nil, err
 	case m != nil:
-		return empty, s.changeMachineTags(arn, m.Name, change)
+		return requests.Empty, s.changeMachineTags(arn, m.Name, change)
 	default:
-		return empty, s.changeActivityTags(arn, a.Name, change)
+		return requests.Empty, s.changeActivityTags(arn, a.Name, change)
 	}
 }
 

@@ -26,7 +26,7 @@ func (t target) started(st *execution.State) bool {
 
 // startTarget returns the target of an ARN of a machine, version or alias.
 func (s *Service) startTarget(arn string) (target, error) {
-	name, qualifier, ours, err := s.qualified(arn)
+	name, qualifier, ours, err := s.account.Qualified(arn)
 	if err != nil {
 		return target{}, err
 	}

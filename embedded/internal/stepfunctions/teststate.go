@@ -57,9 +57,9 @@ func (s *Service) testState(ctx context.Context, in *teststate.Request) (any, er
 // Source: LocalStack's recordings of AWS (test_state_task_catch_error).
 func (s *Service) testIdentity(name, machine, role string) execution.Identity {
 	return execution.Identity{
-		ARN:         s.arn("express", machine) + ":" + name,
+		ARN:         s.account.ARN("express", machine) + ":" + name,
 		RoleARN:     role,
-		MachineARN:  s.arn("stateMachine", machine),
+		MachineARN:  s.account.ARN("stateMachine", machine),
 		MachineName: machine,
 		NoRedrives:  true,
 	}

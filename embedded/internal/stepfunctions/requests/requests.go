@@ -1,18 +1,19 @@
-package stepfunctions
+package requests
 
 import (
 	"context"
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"time"
 
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/wire"
 )
 
-// decoded turns a function with a typed request into an operation. Unlike wire.Decoded it
+// Decoded turns a function with a typed request into an operation. Unlike wire.Decoded it
 // accepts an empty body and ignores the case of names.
-func decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.Operation {
+func Decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.Operation {
 	return func(ctx context.Context, body []byte) (any, error) {
 		in := new(In)
 		if err := wire.DecodeAnyCase(body, in); err != nil {
@@ -23,9 +24,9 @@ func decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.O
 	}
 }
 
-// textMembers returns the string members of a request by name, without decoding the rest.
+// Texts returns the string members of a request by name, without decoding the rest.
 // An absent member is "".
-func textMembers(body []byte, names ...string) ([]string, error) {
+func Texts(body []byte, names ...string) ([]string, error) {
 	texts := make([]string, len(names))
 	if len(body) == 0 {
 		return texts, nil
@@ -64,31 +65,51 @@ func notText(body []byte, name string) error {
 	return wire.DecodeAnyCase(body, request.Interface())
 }
 
-// empty is the answer of operations that return nothing.
-var empty = json.RawMessage("{}")
+// Empty is the answer of operations that return nothing.
+var Empty = json.RawMessage("{}")
 
-// stamp is a time as AWS JSON writes it: seconds since 1970 with milliseconds.
-type stamp int64
+// Stamp is a time as AWS JSON writes it: seconds since 1970 with milliseconds.
+type Stamp int64
 
 // MarshalJSON writes the seconds.
-func (s stamp) MarshalJSON() ([]byte, error) { return appendStamp(nil, int64(s)), nil }
+func (s Stamp) MarshalJSON() ([]byte, error) { return appendStamp(nil, int64(s)), nil }
 
 func appendStamp(b []byte, ms int64) []byte {
 	b = strconv.AppendInt(b, ms/1000, 10)
 	return append(b, '.', byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10))
 }
 
-// optionalStamp returns nil for 0, so that the member is left out.
-func optionalStamp(ms int64) *stamp {
+// OptionalStamp returns nil for 0, so that the member is left out.
+func OptionalStamp(ms int64) *Stamp {
 	if ms == 0 {
 		return nil
 	}
 
-	s := stamp(ms)
+	s := Stamp(ms)
 
 	return &s
 }
 
-func validation(format string, args ...any) error {
+// Invalid is a ValidationException.
+func Invalid(format string, args ...any) error {
 	return wire.Errorf("ValidationException", format, args...)
 }
+
+// InvalidFor is a ValidationException with the member that tells its reason.
+func InvalidFor(reason, format string, args ...any) error {
+	e := wire.Errorf("ValidationException", format, args...)
+	e.Members = map[string]any{"reason": reason}
+
+	return e
+}
+
+// MetadataOnly asks for a description without data.
+const MetadataOnly = "METADATA_ONLY"
+
+// CheckIncluded fails for a value of includedData that does not exist.
+func CheckIncluded(data string) error {
+	return wire.OneOf(data, "includedData", "ALL_DATA", MetadataOnly)
+}
+
+// ISO writes a time as tasks see it, with milliseconds.
+func ISO(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

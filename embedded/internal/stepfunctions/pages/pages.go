@@ -1,4 +1,4 @@
-package stepfunctions
+package pages
 
 import (
 	"encoding/base64"
@@ -7,18 +7,20 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
-type listRequest struct {
+// Request are the members of every request for a list.
+type Request struct {
 	MaxResults int
 	NextToken  string
 }
 
-// pageOf sorts all by a key and returns one page, and the token of the next one. A token holds the key of
+// Of sorts all by a key and returns one page, and the token of the next one. A token holds the key of
 // the last item of its page. That item may be gone when the token comes back.
-func pageOf[T any](all []T, in *listRequest, kind byte, key func(T) string) (page []T, next *string, err error) {
-	size, err := pageSize(in.MaxResults)
+func Of[T any](all []T, in *Request, kind byte, key func(T) string) (page []T, next *string, err error) {
+	size, err := Size(in.MaxResults)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -26,7 +28,7 @@ func pageOf[T any](all []T, in *listRequest, kind byte, key func(T) string) (pag
 	slices.SortFunc(all, func(a, b T) int { return strings.Compare(key(a), key(b)) })
 
 	if in.NextToken != "" {
-		last, err := readPagePlace(in.NextToken, kind)
+		last, err := readPlace(in.NextToken, kind)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -36,51 +38,51 @@ func pageOf[T any](all []T, in *listRequest, kind byte, key func(T) string) (pag
 	}
 
 	if len(all) > size {
-		all, next = all[:size], newPageToken(kind, []byte(key(all[size-1])))
+		all, next = all[:size], newToken(kind, []byte(key(all[size-1])))
 	}
 
 	return all, next, nil
 }
 
-// pageSize checks maxResults; 0 means the default.
-func pageSize(n int) (int, error) {
+// Size checks maxResults; 0 means the default.
+func Size(n int) (int, error) {
 	const standard, most = 100, 1000
 
 	switch {
 	case n == 0:
 		return standard, nil
 	case n < 0:
-		return 0, validation("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
+		return 0, requests.Invalid("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
 			"Member must have value greater than or equal to 0", n)
 	case n > most:
-		return 0, validation("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
+		return 0, requests.Invalid("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
 			"Member must have value less than or equal to %d", n, most)
 	}
 
 	return n, nil
 }
 
-// pageToken encodes the start of the next page. kind and scope identify the list, so that a
+// Token encodes the start of the next page. kind and scope identify the list, so that a
 // token of another list is refused.
-func pageToken(kind byte, scope, at uint64) *string {
-	return newPageToken(kind, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, scope), at))
+func Token(kind byte, scope, at uint64) *string {
+	return newToken(kind, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, scope), at))
 }
 
-// readPageToken reads what pageToken wrote.
-func readPageToken(token string, kind byte, scope uint64) (uint64, error) {
-	place, err := readPagePlace(token, kind)
+// Read reads what Token wrote.
+func Read(token string, kind byte, scope uint64) (uint64, error) {
+	place, err := readPlace(token, kind)
 	if err != nil {
 		return 0, err
 	}
 
 	if len(place) != 16 || binary.BigEndian.Uint64(place) != scope {
-		return 0, errPageToken
+		return 0, errToken
 	}
 
 	return binary.BigEndian.Uint64(place[8:]), nil
 }
 
-func newPageToken(kind byte, place []byte) *string {
+func newToken(kind byte, place []byte) *string {
 	text := base64.RawURLEncoding.EncodeToString(append([]byte{kind}, place...))
 	return &text
 }
@@ -88,29 +90,29 @@ func newPageToken(kind byte, place []byte) *string {
 // The longest token of a page: of ListExecutions, and of all other lists.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html
 const (
-	maxPageToken       = 1024
-	maxExecutionsToken = 3096
+	maxToken        = 1024
+	maxOfExecutions = 3096
 )
 
-var errPageToken = wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
+var errToken = wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
 
-// readPagePlace reads what newPageToken wrote.
-func readPagePlace(token string, kind byte) (place []byte, err error) {
-	longest := maxPageToken
+// readPlace reads what newToken wrote.
+func readPlace(token string, kind byte) (place []byte, err error) {
+	longest := maxToken
 	// Running is the kind of the tokens of ListExecutions.
 	if kind == keys.Running {
-		longest = maxExecutionsToken
+		longest = maxOfExecutions
 	}
 
 	if len(token) > longest {
-		return nil, validation("1 validation error detected: Value '%s' at 'nextToken' failed to satisfy constraint: "+
+		return nil, requests.Invalid("1 validation error detected: Value '%s' at 'nextToken' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", token, longest)
 	}
 
 	// Strict: one token has one text only.
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) < 2 || b[0] != kind {
-		return nil, errPageToken
+		return nil, errToken
 	}
 
 	return b[1:], nil
