@@ -141,12 +141,12 @@ func (s *Service) describeForExecution(_ context.Context, in *executionRequest) 
 		return nil, err
 	}
 
-	rev, err := s.revision(m.ID, st.Revision)
+	rev, err := s.machines.Revision(m.ID, st.Revision)
 	if err != nil {
 		return nil, err
 	}
 
-	answer := s.definitionAnswer(m, rev)
+	answer := s.machines.Describe(m, rev)
 	answer["updateDate"] = requests.Stamp(rev.Updated)
 
 	o, err := s.originOf(m.Name, st)
@@ -156,7 +156,7 @@ func (s *Service) describeForExecution(_ context.Context, in *executionRequest) 
 
 	// The machine of a child is the item processor of the Map.
 	answer["stateMachineArn"], answer["name"] = s.machineARN(o), arns.Labeled(m.Name, o.run.label())
-	answer["definition"] = string(rev.program.States[o.run.Map].Distributed.Definition)
+	answer["definition"] = string(rev.Program.States[o.run.Map].Distributed.Definition)
 	answer["label"], answer["mapRunArn"] = o.run.label(), s.runARN(o.run)
 
 	return answer, nil

@@ -7,6 +7,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/events"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/pages"
 	"ratchet/embedded/internal/stepfunctions/requests"
 )
@@ -41,10 +42,10 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		return nil, err
 	} else if o.run != nil && o.run.Express {
 		// The history of an Express execution cannot be read, also when a Map Run has started it.
-		return nil, wrongType()
+		return nil, machines.WrongType()
 	}
 
-	rev, err := s.revision(m.ID, st.Revision)
+	rev, err := s.machines.Revision(m.ID, st.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	// An absent IncludeExecutionData means true.
 	p := &historyPage{
 		view: events.View{
-			Program: rev.program,
+			Program: rev.Program,
 			History: history{s, key},
 			Role:    rev.RoleARN,
 			Region:  s.cfg.Region,

@@ -9,6 +9,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/pages"
 	"ratchet/embedded/internal/stepfunctions/requests"
 )
@@ -104,16 +105,16 @@ func (s *Service) listSource(machineARN, runARN string) (l listSource, err error
 		return listSource{origin{r.Machine, r}, k.ID, func(*execution.State) bool { return true }}, nil
 	}
 
-	t, err := s.startTarget(machineARN)
+	t, err := s.machines.Target(machineARN)
 	if err != nil {
 		return l, err
 	}
 
-	if t.machine.Express {
-		return l, wrongType()
+	if t.Machine.Express {
+		return l, machines.WrongType()
 	}
 
-	return listSource{origin{machine: t.machine.Name}, t.machine.ID, t.started}, nil
+	return listSource{origin{machine: t.Machine.Name}, t.Machine.ID, t.Started}, nil
 }
 
 // pendingRedrive is the status of a child that waits for a redrive.

@@ -8,12 +8,13 @@ import (
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/wire"
 )
 
 // executionNamed returns the execution with an ARN, and its machine. It finds an Express execution only if
 // a Map Run has started it.
-func (s *Service) executionNamed(arn string) (keys.Execution, *machine, error) {
+func (s *Service) executionNamed(arn string) (keys.Execution, *machines.Machine, error) {
 	// Only a child of a Map Run has a slash in its ARN, between the machine's name and the label.
 	resource := "execution"
 	if _, rest, _ := strings.Cut(arn, ":express:"); strings.Contains(rest, "/") {
@@ -33,7 +34,7 @@ func (s *Service) executionNamed(arn string) (keys.Execution, *machine, error) {
 	machineName, label, isChild := strings.Cut(machineName, "/")
 	missing := executionDoesNotExist(arn)
 
-	m := s.lookup(machineName)
+	m := s.machines.Lookup(machineName)
 
 	if m == nil || !ours {
 		return keys.Execution{}, nil, missing

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
@@ -76,9 +77,9 @@ func (s *Service) redriveExecution(ctx context.Context, in *struct {
 }
 
 // revive applies a stimulus that lets an ended execution run again.
-func (s *Service) revive(ctx context.Context, m *machine, key keys.Execution, apply stimulus) (*store.Batch, error) {
+func (s *Service) revive(ctx context.Context, m *machines.Machine, key keys.Execution, apply stimulus) (*store.Batch, error) {
 	// The deletion of the machine must not run between this check and the new turn.
-	release, held := s.hold(m)
+	release, held := s.machines.Hold(m)
 	if !held {
 		return nil, &execution.NotRedrivableError{Reason: "Execution cannot be redriven because its state machine is being deleted"}
 	}

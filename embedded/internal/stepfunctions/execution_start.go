@@ -9,6 +9,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
@@ -85,19 +86,19 @@ func (s *Service) newName() string {
 // start stores a new execution, or finds the execution with that name. It returns the answer, and a
 // function that makes the answer durable.
 func (s *Service) start(ctx context.Context, arn, name string, input []byte) (answer *startAnswer, sync func() error, err error) {
-	t, err := s.startTarget(arn)
+	t, err := s.machines.Target(arn)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	// From the look-up above to the first turn, the machine must not be deleted.
-	release, held := s.hold(t.machine)
+	release, held := s.machines.Hold(t.Machine)
 	if !held {
-		return nil, nil, machineDeleting(arn)
+		return nil, nil, machines.Deleting(arn)
 	}
 	defer release()
 
-	if t.machine.Express {
+	if t.Machine.Express {
 		answer, err = s.startExpress(t, name, input)
 		// startExpress has committed its record, so nothing is left to sync.
 		return answer, func() error { return nil }, err
@@ -114,15 +115,15 @@ func (s *Service) start(ctx context.Context, arn, name string, input []byte) (an
 		sync = batch.Sync
 	}
 
-	return &startAnswer{s.account.Execution(t.machine.Name, name), requests.Stamp(started)}, sync, nil
+	return &startAnswer{s.account.Execution(t.Machine.Name, name), requests.Stamp(started)}, sync, nil
 }
 
 // startStandard stores a new execution of a Standard machine. If an execution with that name exists, the
 // batch is nil. The caller holds the machine.
-func (s *Service) startStandard(ctx context.Context, t target, name string, input []byte) (*store.Batch, int64, error) {
-	m := t.machine
+func (s *Service) startStandard(ctx context.Context, t machines.Target, name string, input []byte) (*store.Batch, int64, error) {
+	m := t.Machine
 
-	rev, err := s.revision(m.ID, t.revision)
+	rev, err := s.machines.Revision(m.ID, t.Revision)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -151,7 +152,7 @@ func (s *Service) startStandard(ctx context.Context, t target, name string, inpu
 		return nil, 0, err
 	}
 
-	st := &execution.State{Name: name, Revision: rev.ID, Version: t.version, Alias: t.alias}
+	st := &execution.State{Name: name, Revision: rev.ID, Version: t.Version, Alias: t.Alias}
 
 	first := &firstTurn{named: named, value: binary.BigEndian.AppendUint64(nil, next)}
 
@@ -160,7 +161,7 @@ func (s *Service) startStandard(ctx context.Context, t target, name string, inpu
 
 // storeFirstTurn runs and stores the execution's first turn.
 func (s *Service) storeFirstTurn(
-	ctx context.Context, key keys.Execution, first *firstTurn, st *execution.State, rev *revision, input []byte,
+	ctx context.Context, key keys.Execution, first *firstTurn, st *execution.State, rev *machines.Revision, input []byte,
 ) (*store.Batch, int64, error) {
 	// storeTurn makes tasks and timers visible before it returns, so workers
 	// may come at once. They wait for this lock.

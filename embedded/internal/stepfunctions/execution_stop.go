@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
@@ -23,7 +24,7 @@ func (s *Service) stopExecution(ctx context.Context, in *struct{ ExecutionArn, E
 	batch, err := s.stimulate(ctx, key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		// A child of an Express Map: only these have a limit of their own.
 		if st.Child != nil && env.Limit != 0 {
-			return nil, wrongType()
+			return nil, machines.WrongType()
 		}
 
 		turn, err := env.Stop(st, in.Error, in.Cause)

@@ -9,6 +9,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 )
@@ -38,20 +39,20 @@ type expressRecord struct {
 
 // startExpress stores an Express execution and queues it. Names need not be unique. The caller
 // holds the machine.
-func (s *Service) startExpress(t target, name string, input []byte) (*startAnswer, error) {
+func (s *Service) startExpress(t machines.Target, name string, input []byte) (*startAnswer, error) {
 	id, err := s.ids.Next()
 	if err != nil {
 		return nil, err
 	}
 
-	k := keys.Execution{Machine: t.machine.ID, ID: id}
+	k := keys.Execution{Machine: t.Machine.ID, ID: id}
 	// Run is stored, so that the ARN stays the same when a crash makes the execution run again.
-	record := expressRecord{Machine: t.machine.Name, Revision: t.revision, Name: name, Run: s.newName(), Input: string(input)}
+	record := expressRecord{Machine: t.Machine.Name, Revision: t.Revision, Name: name, Run: s.newName(), Input: string(input)}
 	started := requests.Stamp(s.cfg.Clock.Now().UnixMilli())
 
 	// The record is on disk before the execution is queued: from here on the execution
 	// runs at least once.
-	if err := s.commitRecord(k.Express(), record); err != nil {
+	if err := keys.Store(s.db, k.Express(), record); err != nil {
 		return nil, err
 	}
 
@@ -111,7 +112,7 @@ func (s *Service) runExpress(ctx context.Context, k keys.Execution) error {
 		return fmt.Errorf("read the record: %w", err)
 	}
 
-	rev, err := s.revision(k.Machine, record.Revision)
+	rev, err := s.machines.Revision(k.Machine, record.Revision)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (s *Service) runExpress(ctx context.Context, k keys.Execution) error {
 }
 
 // newExpress returns an Express execution that has not started.
-func (s *Service) newExpress(rev *revision, name, run string, sync bool) *memory {
+func (s *Service) newExpress(rev *machines.Revision, name, run string, sync bool) *memory {
 	// The zero key: nothing is stored under it, newMemory replaces the history that would use it, and
 	// Express machines have no task tokens.
 	env := s.envOf(keys.Execution{}, rev)
@@ -175,17 +176,17 @@ func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Na
 	}
 
 	// The machine is not held: a deletion has nothing of this execution to remove.
-	t, err := s.startTarget(in.StateMachineArn)
+	t, err := s.machines.Target(in.StateMachineArn)
 	switch {
 	case err != nil:
 		return nil, err
-	case t.machine.Deleting:
-		return nil, machineDeleting(in.StateMachineArn)
-	case !t.machine.Express:
-		return nil, wrongType()
+	case t.Machine.Deleting:
+		return nil, machines.Deleting(in.StateMachineArn)
+	case !t.Machine.Express:
+		return nil, machines.WrongType()
 	}
 
-	rev, err := s.revision(t.machine.ID, t.revision)
+	rev, err := s.machines.Revision(t.Machine.ID, t.Revision)
 	if err != nil {
 		return nil, err
 	}

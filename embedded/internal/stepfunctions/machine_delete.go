@@ -8,6 +8,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 )
@@ -15,37 +16,22 @@ import (
 // deleteStateMachine marks the machine as deleting, aborts its running executions and
 // removes everything that belongs to it. After a crash in between, the mark is still there
 // and Run continues.
-func (s *Service) deleteStateMachine(ctx context.Context, in *machineRequest) (any, error) {
-	name, ours, err := s.account.Name(in.StateMachineArn, "stateMachine")
+func (s *Service) deleteStateMachine(ctx context.Context, in *struct{ StateMachineArn string }) (any, error) {
+	m, err := s.machines.Mark(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
 
-	s.mu.Lock()
-
-	m := s.machines[name]
-	if m == nil || !ours {
-		s.mu.Unlock()
+	if m == nil {
 		return requests.Empty, nil
 	}
 
-	// The mark is on disk before anything is removed: after a crash, Run finds the mark.
-	marked := *m
-	marked.Deleting = true
-	err = s.replaceMachine(&marked)
-	// removeMachine may take long, and takes the lock itself for its last step.
-	s.mu.Unlock()
-
-	if err != nil {
-		return nil, err
-	}
-
-	return requests.Empty, s.removeMachine(ctx, &marked)
+	return requests.Empty, s.removeMachine(ctx, m)
 }
 
 // removeMachine removes a marked machine with its executions and revisions.
-func (s *Service) removeMachine(ctx context.Context, m *machine) error {
-	m.waitForStarts()
+func (s *Service) removeMachine(ctx context.Context, m *machines.Machine) error {
+	m.WaitForStarts()
 
 	if err := s.stopExecutions(ctx, m.ID); err != nil {
 		return fmt.Errorf("abort an execution of %s: %w", m.Name, err)
@@ -98,45 +84,35 @@ func (s *Service) stopExecutions(ctx context.Context, number uint64) error {
 
 // removeEnded removes a machine with its executions and with runs, its Map Runs. done is false if an
 // execution or a child has started another one since the Map Runs were listed.
-func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Service) removeEnded(m *machines.Machine, runs []uint64) (done bool, err error) {
+	return s.machines.Remove(m, func(b *store.Batch) (bool, error) {
+		// From here to the commit, no turn can add a Map Run or a child.
+		s.runsMu.Lock()
+		defer s.runsMu.Unlock()
 
-	if s.machines[m.Name] != m {
-		// Another call has removed or replaced the record. A new machine may have taken the name.
-		return true, nil
-	}
-
-	// From here to the commit, no turn can add a Map Run or a child.
-	s.runsMu.Lock()
-	defer s.runsMu.Unlock()
-
-	now, err := s.runsOf(m.ID)
-	if err != nil || !slices.Equal(now, runs) {
-		return false, err
-	}
-
-	// One batch: after a crash the machine is either there with its mark, or gone with everything.
-	b := s.db.NewBatch()
-	for _, id := range runs {
-		if found, err := s.runningExecutions(id, 1); err != nil || len(found) > 0 {
+		now, err := s.runsOf(m.ID)
+		if err != nil || !slices.Equal(now, runs) {
 			b.Discard()
 			return false, err
 		}
 
-		removeNumber(b, id)
-	}
+		for _, id := range runs {
+			if found, err := s.runningExecutions(id, 1); err != nil || len(found) > 0 {
+				b.Discard()
+				return false, err
+			}
 
-	b.Delete(keys.Named(keys.Machine, m.Name))
-	removeNumber(b, m.ID)
+			removeNumber(b, id)
+		}
 
-	if err := b.Commit(); err != nil {
-		return false, fmt.Errorf("delete state machine %s: %w", m.Name, err)
-	}
+		removeNumber(b, m.ID)
 
-	delete(s.machines, m.Name)
+		if err := b.Commit(); err != nil {
+			return false, fmt.Errorf("delete state machine %s: %w", m.Name, err)
+		}
 
-	return true, nil
+		return true, nil
+	})
 }
 
 // removeNumber removes what belongs to a machine or to a Map Run.
@@ -169,19 +145,8 @@ func (s *Service) runningExecutions(machine uint64, most int) (found []keys.Exec
 }
 
 // finishDeletions continues deletions that a crash interrupted.
-func (s *Service) finishDeletions(ctx context.Context) error {
-	s.mu.RLock()
-
-	var marked []*machine
-	for _, m := range s.machines {
-		if m.Deleting {
-			marked = append(marked, m)
-		}
-	}
-	s.mu.RUnlock()
-
-	var all error
-	for _, m := range marked {
+func (s *Service) finishDeletions(ctx context.Context) (all error) {
+	for _, m := range s.machines.Marked() {
 		all = errors.Join(all, s.removeMachine(ctx, m))
 	}
 

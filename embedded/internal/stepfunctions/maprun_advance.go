@@ -200,7 +200,7 @@ func (s *Service) nextInputs(ctx context.Context, r *mapRun, most int64) (inputs
 
 // startChild starts a child. It fails with errRunOver when the Map Run is ending.
 func (s *Service) startChild(ctx context.Context, k keys.Run, r *mapRun, index int64, in execution.MapInput) (*store.Batch, error) {
-	rev, err := s.revision(k.Machine, r.Revision)
+	rev, err := s.machines.Revision(k.Machine, r.Revision)
 	if err != nil {
 		return nil, err
 	}

@@ -38,12 +38,7 @@ func testRedriveWhileTheMachineIsDeleted(t *testing.T, b *bench) {
 	b.stopExecution(execution)
 
 	// The deletion has aborted what ran, and has not removed it yet.
-	b.svc.mu.Lock()
-	marked := *b.svc.machines["m"]
-	marked.Deleting = true
-	err := b.svc.replaceMachine(&marked)
-	b.svc.mu.Unlock()
-
+	marked, err := b.svc.machines.Mark(machine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +49,7 @@ func testRedriveWhileTheMachineIsDeleted(t *testing.T, b *bench) {
 		b.poll(activity)
 	}
 
-	if done, err := b.svc.removeEnded(&marked, nil); !done || err != nil {
+	if done, err := b.svc.removeEnded(marked, nil); !done || err != nil {
 		t.Fatal(done, err)
 	}
 

@@ -66,7 +66,7 @@ func (s *Service) runNamed(arn string) (keys.Run, *mapRun, error) {
 	}
 	machine, name, _ := strings.Cut(rest, "/")
 
-	m := s.lookup(machine)
+	m := s.machines.Lookup(machine)
 	if m == nil || !ours || len(name) < 12 {
 		return keys.Run{}, nil, missing
 	}

@@ -157,12 +157,12 @@ func (c *runChanges) collect(
 
 // newRun returns a Map Run that an execution starts.
 func (s *Service) newRun(k keys.Execution, st *execution.State, order *execution.MapRun) (*mapRun, error) {
-	rev, err := s.revision(ownerOf(k, st), st.Revision)
+	rev, err := s.machines.Revision(ownerOf(k, st), st.Revision)
 	if err != nil {
 		return nil, err
 	}
 
-	d := rev.program.States[order.Map].Distributed
+	d := rev.Program.States[order.Map].Distributed
 	r := &mapRun{
 		ID:                  order.Run,
 		Name:                order.Name,

@@ -10,6 +10,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
@@ -162,7 +163,7 @@ func appendDate(out []byte, ms int64, sdk bool) []byte {
 // which the task that started it sees it, and whether the execution has succeeded. If
 // parsed is set, input and output are JSON and not texts.
 // Source: LocalStack's recordings of AWS (test_base_callbacks, test_sfn_start_execution_sync).
-func (s *Service) endedExecution(key keys.Execution, m *machine, st *execution.State, parsed bool) ([]byte, bool, error) {
+func (s *Service) endedExecution(key keys.Execution, m *machines.Machine, st *execution.State, parsed bool) ([]byte, bool, error) {
 	value := func(ref execution.Ref) (any, error) {
 		text, err := history{s, key}.Document(ref)
 		if parsed {

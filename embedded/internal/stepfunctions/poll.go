@@ -34,7 +34,7 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 		}
 	}
 
-	if _, err := s.activityNamed(arn); err != nil {
+	if err := s.activities.Check(arn); err != nil {
 		return nil, err
 	}
 

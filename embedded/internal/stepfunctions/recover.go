@@ -1,45 +1,12 @@
 package stepfunctions
 
 import (
-	"encoding/json"
 	"fmt"
-	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
-
-// recoverRecords reads the machines and activities.
-func (s *Service) recoverRecords() error {
-	prefix := keys.Of(keys.Machine)
-
-	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
-		m := &machine{starts: &sync.RWMutex{}}
-		err := json.Unmarshal(v, m)
-		s.machines[m.Name] = m
-
-		return true, err
-	})
-	if err != nil {
-		return fmt.Errorf("read state machines: %w", err)
-	}
-
-	prefix = keys.Of(keys.Activity)
-
-	err = s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
-		a := &activity{}
-		err := json.Unmarshal(v, a)
-		s.activities[a.Name] = a
-
-		return true, err
-	})
-	if err != nil {
-		return fmt.Errorf("read activities: %w", err)
-	}
-
-	return nil
-}
 
 // recoverExecutions rebuilds queues and timers. It reads the states of running executions,
 // which are small, and not their documents.
@@ -53,12 +20,12 @@ func (s *Service) recoverExecutions() error {
 			return false, fmt.Errorf("read execution %d: %w", id.ID, err)
 		}
 
-		rev, err := s.revision(ownerOf(id, st), st.Revision)
+		rev, err := s.machines.Revision(ownerOf(id, st), st.Revision)
 		if err != nil {
 			return false, err
 		}
 
-		for _, t := range st.Tasks(rev.program) {
+		for _, t := range st.Tasks(rev.Program) {
 			s.queue(t.Resource).put(taskOrder{queuedTask{id, t.Thread, t.Attempt}, int64(t.Queue)})
 			// New tasks must join the queues behind all that are recovered.
 			s.queueOrder.Store(max(s.queueOrder.Load(), t.Queue))

@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 
 	"ratchet/embedded/internal/clock"
+	"ratchet/embedded/internal/stepfunctions/activities"
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -39,6 +41,10 @@ type Service struct {
 	log     *slog.Logger
 	random  *rand.Rand
 	ids     *keys.Sequence
+
+	machines   *machines.Catalog
+	activities *activities.List
+
 	// queueOrder is the number of the task that joined a queue last.
 	queueOrder atomic.Uint64
 	timers     timers
@@ -52,18 +58,8 @@ type Service struct {
 	// runsMu guards the records of Map Runs. It is locked after the lock of an execution.
 	runsMu sync.Mutex
 
-	// mu guards machines.
-	mu       sync.RWMutex
-	machines map[string]*machine
-
-	activitiesMu sync.RWMutex
-	activities   map[string]*activity
-
 	queuesMu sync.Mutex
 	queues   map[string]*queue
-
-	revisionsMu sync.RWMutex
-	revisions   map[uint64]*revision
 
 	executionLocks, nameLocks [lockStripes]sync.Mutex
 
@@ -87,30 +83,22 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	}
 
 	s := &Service{
-		db:         db,
-		cfg:        cfg,
-		account:    arns.Account{Region: cfg.Region, ID: cfg.AccountID},
-		log:        cfg.Log,
-		random:     rand.New(randomness{}), //nolint:gosec // see randomness
-		machines:   map[string]*machine{},
-		activities: map[string]*activity{},
-		queues:     map[string]*queue{},
-		revisions:  map[uint64]*revision{},
+		db:      db,
+		cfg:     cfg,
+		account: arns.Account{Region: cfg.Region, ID: cfg.AccountID},
+		log:     cfg.Log,
+		random:  rand.New(randomness{}), //nolint:gosec // see randomness
+		queues:  map[string]*queue{},
 	}
 	// Room for one: a second signal would say nothing more.
 	s.timers.wake = make(chan struct{}, 1)
 	s.runs, s.chunk = newRunWork(), runChunk
+
+	if err := s.openRooms(); err != nil {
+		return nil, fmt.Errorf("open step functions: %w", err)
+	}
+
 	s.operations = s.Wire().Operations
-
-	var err error
-	if s.ids, err = keys.OpenSequence(db); err != nil {
-		return nil, fmt.Errorf("open step functions: %w", err)
-	}
-
-	if err := s.recoverRecords(); err != nil {
-		return nil, fmt.Errorf("open step functions: %w", err)
-	}
-
 	if err := errors.Join(s.recoverExecutions(), s.recoverExpress(), s.recoverRuns()); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
@@ -119,3 +107,18 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 }
 
 func (s *Service) lock(k keys.Execution) *sync.Mutex { return &s.executionLocks[k.ID%lockStripes] }
+
+// openRooms opens the numbers, the machines and the activities.
+func (s *Service) openRooms() (err error) {
+	if s.ids, err = keys.OpenSequence(s.db); err != nil {
+		return err
+	}
+
+	if s.machines, err = machines.Open(s.db, s.account, s.cfg.Clock, s.random, s.ids); err != nil {
+		return err
+	}
+
+	s.activities, err = activities.Open(s.db, s.account, s.cfg.Clock, s.ids)
+
+	return err
+}

@@ -32,7 +32,7 @@ func (s *Service) stimulate(ctx context.Context, key keys.Execution, apply stimu
 		return nil, err
 	}
 
-	rev, err := s.revision(ownerOf(key, st), st.Revision)
+	rev, err := s.machines.Revision(ownerOf(key, st), st.Revision)
 	if err != nil {
 		return nil, err
 	}

@@ -1,30 +1,12 @@
 package stepfunctions
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/store"
 )
-
-// commitRecord stores the record of a machine or activity as JSON.
-func (s *Service) commitRecord(key []byte, record any) error {
-	text, err := json.Marshal(record)
-	if err != nil {
-		return err
-	}
-
-	b := s.db.NewBatch()
-	b.Set(key, text)
-
-	if err := b.Commit(); err != nil {
-		return fmt.Errorf("store a record: %w", err)
-	}
-
-	return nil
-}
 
 // storeTurn makes a turn visible in the store, in queues and in timers, and returns the batch to sync.
 // state is the stored form of st, and before is the stored form of the state before the turn. before is

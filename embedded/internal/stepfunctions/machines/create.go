@@ -1,4 +1,4 @@
-package stepfunctions
+package machines
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/requests"
+	"ratchet/embedded/internal/stepfunctions/settings"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -19,11 +20,11 @@ type machineSettings struct {
 	RoleArn                 *string
 	Publish                 bool
 	VersionDescription      string
-	EncryptionConfiguration *encryptionIn
-	LoggingConfiguration    *loggingConfiguration
-	TracingConfiguration    *tracing
+	EncryptionConfiguration *settings.EncryptionRequest
+	LoggingConfiguration    *settings.LoggingRequest
+	TracingConfiguration    *settings.Tracing
 
-	encryption *encryption // EncryptionConfiguration once it was checked
+	encryption *settings.Encryption // EncryptionConfiguration once it was checked
 }
 
 // check fails for settings that contradict each other or that the engine does not support.
@@ -36,20 +37,20 @@ func (in *machineSettings) check() (err error) {
 		return err
 	}
 
-	if err := in.LoggingConfiguration.check(); err != nil {
+	if err := in.LoggingConfiguration.Check(); err != nil {
 		return err
 	}
 
-	in.encryption, err = in.EncryptionConfiguration.stored()
+	in.encryption, err = in.EncryptionConfiguration.Stored()
 
 	return err
 }
 
-func (s *Service) createStateMachine(_ context.Context, in *struct {
+func (c *Catalog) create(_ context.Context, in *struct {
 	machineSettings
 	Name string
 	Type string
-	Tags tags
+	Tags settings.Tags
 }) (any, error) {
 	if err := arns.CheckName(in.Name); err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	if err := in.Tags.check(); err != nil {
+	if err := in.Tags.Check(); err != nil {
 		return nil, err
 	}
 
@@ -77,47 +78,47 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 
-	if m := s.machines[in.Name]; m != nil {
-		return s.answerExisting(m, in.Type == typeExpress, &in.machineSettings)
+	if m := c.machines[in.Name]; m != nil {
+		return c.answerExisting(m, in.Type == typeExpress, &in.machineSettings)
 	}
 
-	id, err := s.ids.Next()
+	id, err := c.ids.Next()
 	if err != nil {
 		return nil, err
 	}
 
-	m := &machine{
+	m := &Machine{
 		ID:      id,
 		Name:    in.Name,
-		Created: s.cfg.Clock.Now().UnixMilli(),
-		Logging: in.LoggingConfiguration.stored(),
+		Created: c.clock.Now().UnixMilli(),
+		Logging: in.LoggingConfiguration.Stored(),
 		Tracing: in.TracingConfiguration, Encryption: in.encryption,
-		Tags:    tags{}.with(in.Tags),
+		Tags:    settings.Tags{}.With(in.Tags),
 		Express: in.Type == typeExpress,
 		starts:  &sync.RWMutex{},
 	}
-	rev := &revision{
+	rev := &Revision{
 		Machine:    m.Name,
 		Definition: *in.Definition,
 		RoleARN:    *in.RoleArn,
 		Updated:    m.Created,
 		Express:    m.Express,
-		program:    program,
+		Program:    program,
 	}
-	if err := s.commitMachine(m, rev, &in.machineSettings); err != nil {
+	if err := c.commit(m, rev, &in.machineSettings); err != nil {
 		return nil, err
 	}
 
-	return s.answerCreated(m, &in.machineSettings), nil
+	return c.answerCreated(m, &in.machineSettings), nil
 }
 
-func (s *Service) answerCreated(m *machine, in *machineSettings) map[string]any {
-	answer := map[string]any{"stateMachineArn": s.account.ARN("stateMachine", m.Name), "creationDate": requests.Stamp(m.Created)}
+func (c *Catalog) answerCreated(m *Machine, in *machineSettings) map[string]any {
+	answer := map[string]any{"stateMachineArn": c.account.ARN("stateMachine", m.Name), "creationDate": requests.Stamp(m.Created)}
 	if in.Publish {
-		answer["stateMachineVersionArn"] = s.account.Version(m.Name, m.versionOf(m.Revision).Number)
+		answer["stateMachineVersionArn"] = c.account.Version(m.Name, m.versionOf(m.Revision).Number)
 	}
 
 	return answer
@@ -126,13 +127,13 @@ func (s *Service) answerCreated(m *machine, in *machineSettings) map[string]any 
 // answerExisting answers the creation of a machine that exists. It succeeds when the definition, the type,
 // the configurations and the published version are the same. The role and tags do not count.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html
-func (s *Service) answerExisting(m *machine, express bool, in *machineSettings) (any, error) {
-	arn := s.account.ARN("stateMachine", m.Name)
+func (c *Catalog) answerExisting(m *Machine, express bool, in *machineSettings) (any, error) {
+	arn := c.account.ARN("stateMachine", m.Name)
 	if m.Deleting {
-		return nil, machineDeleting(arn)
+		return nil, Deleting(arn)
 	}
 
-	rev, err := s.revision(m.ID, m.Revision)
+	rev, err := c.Revision(m.ID, m.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -145,21 +146,21 @@ func (s *Service) answerExisting(m *machine, express bool, in *machineSettings) 
 		return nil, wire.Errorf("StateMachineAlreadyExists", "State Machine Already Exists: '%s'", arn)
 	}
 
-	return s.answerCreated(m, in), nil
+	return c.answerCreated(m, in), nil
 }
 
 // configuredAs reports whether the machine has the configurations of the settings.
-func (m *machine) configuredAs(in *machineSettings) bool {
-	logging := (&machine{Logging: in.LoggingConfiguration.stored()}).logging()
+func (m *Machine) configuredAs(in *machineSettings) bool {
+	logging := (&Machine{Logging: in.LoggingConfiguration.Stored()}).logging()
 
-	return bytes.Equal(m.logging(), logging) && m.Tracing.described() == in.TracingConfiguration.described() &&
-		m.Encryption.described() == in.encryption.described()
+	return bytes.Equal(m.logging(), logging) && m.Tracing.Described() == in.TracingConfiguration.Described() &&
+		m.Encryption.Described() == in.encryption.Described()
 }
 
-// commitMachine stores a machine with a new revision, and with a version of it if the
-// settings say so. The caller holds s.mu.
-func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) (err error) {
-	if rev.ID, err = s.ids.Next(); err != nil {
+// commit stores a machine with a new revision, and with a version of it if the
+// settings say so. The caller holds c.mu.
+func (c *Catalog) commit(m *Machine, rev *Revision, in *machineSettings) (err error) {
+	if rev.ID, err = c.ids.Next(); err != nil {
 		return err
 	}
 
@@ -169,7 +170,7 @@ func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) 
 	}
 
 	// The version is published before the record is encoded, because the record holds the versions.
-	if err := s.publishUpdate(m, in); err != nil {
+	if err := c.publishUpdate(m, in); err != nil {
 		return err
 	}
 
@@ -183,7 +184,7 @@ func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) 
 		return err
 	}
 
-	b := s.db.NewBatch()
+	b := c.db.NewBatch()
 	b.Set(keys.Named(keys.Machine, m.Name), record)
 	b.Set(keys.Of(keys.Revision, m.ID, rev.ID), definition)
 
@@ -192,8 +193,8 @@ func (s *Service) commitMachine(m *machine, rev *revision, in *machineSettings) 
 	}
 
 	// Memory follows the disk: after a failed commit the old machine is still in place.
-	s.machines[m.Name] = m
-	s.cacheRevision(rev)
+	c.machines[m.Name] = m
+	c.cacheRevision(rev)
 
 	return nil
 }

@@ -1,4 +1,4 @@
-package stepfunctions
+package machines
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ const (
 	severityWarning = "WARNING"
 )
 
-// validateDefinition answers with the diagnostics of a definition. It
+// validate answers with the diagnostics of a definition. It
 // includes warnings only if the request asks for them.
-func (s *Service) validateDefinition(_ context.Context, in *struct {
+func (c *Catalog) validate(_ context.Context, in *struct {
 	Definition string
 	Type       string
 	Severity   string

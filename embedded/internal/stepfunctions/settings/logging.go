@@ -1,4 +1,4 @@
-package stepfunctions
+package settings
 
 import (
 	"cmp"
@@ -7,9 +7,9 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// loggingConfiguration says where a machine writes its log. The engine describes it and writes no
+// LoggingRequest says where a machine writes its log. The engine describes it and writes no
 // log.
-type loggingConfiguration struct {
+type LoggingRequest struct {
 	Destinations         []logDestination
 	IncludeExecutionData bool
 	Level                string
@@ -23,9 +23,9 @@ type cloudWatchLogsLogGroup struct {
 	LogGroupArn *string `json:"logGroupArn,omitempty"`
 }
 
-// check fails for a configuration that the service refuses.
+// Check fails for a configuration that the service refuses.
 // Source: LocalStack's recordings of AWS (test_sfn_api_logs).
-func (c *loggingConfiguration) check() error {
+func (c *LoggingRequest) Check() error {
 	if c == nil {
 		return nil
 	}
@@ -43,8 +43,8 @@ func (c *loggingConfiguration) check() error {
 	return nil
 }
 
-// stored returns the configuration as DescribeStateMachine shows it, nil without one.
-func (c *loggingConfiguration) stored() json.RawMessage {
+// Stored returns the configuration as DescribeStateMachine shows it, nil without one.
+func (c *LoggingRequest) Stored() json.RawMessage {
 	if c == nil {
 		return nil
 	}
@@ -62,11 +62,10 @@ func (c *loggingConfiguration) stored() json.RawMessage {
 	return text
 }
 
-// logging returns the configuration of the machine's log as DescribeStateMachine shows it.
-func (m *machine) logging() json.RawMessage {
-	if m.Logging == nil {
-		return (&loggingConfiguration{}).stored()
-	}
-
-	return m.Logging
+// Tracing says whether executions are traced. The engine describes it and traces nothing.
+type Tracing struct {
+	Enabled bool `json:"enabled"`
 }
+
+// Described returns the configuration as answers show it. t may be nil.
+func (t *Tracing) Described() Tracing { return *cmp.Or(t, &Tracing{}) }

@@ -1,4 +1,4 @@
-package stepfunctions
+package machines
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// revision is one definition of a machine. Executions keep the revision with which they
+// Revision is one definition of a machine. Executions keep the revision with which they
 // were started.
-type revision struct {
+type Revision struct {
 	ID         uint64 `json:"id"`
 	Machine    string `json:"machine"`
 	Definition string `json:"definition"`
@@ -21,28 +21,28 @@ type revision struct {
 	Updated    int64  `json:"updated"`
 	Express    bool   `json:"express,omitempty"`
 
-	program *asl.Machine
+	Program *asl.Machine `json:"-"` // compiled from Definition
 }
 
 // revisionCache is the number of compiled definitions that are kept in memory.
 const revisionCache = 1024
 
-// revision returns a revision with its compiled definition.
-func (s *Service) revision(machine, id uint64) (*revision, error) {
-	s.revisionsMu.RLock()
-	rev := s.revisions[id]
-	s.revisionsMu.RUnlock()
+// Revision returns a revision with its compiled definition.
+func (c *Catalog) Revision(machine, id uint64) (*Revision, error) {
+	c.revisionsMu.RLock()
+	rev := c.revisions[id]
+	c.revisionsMu.RUnlock()
 
 	if rev != nil {
 		return rev, nil
 	}
 
-	data, ok, err := s.db.Get(keys.Of(keys.Revision, machine, id))
+	data, ok, err := c.db.Get(keys.Of(keys.Revision, machine, id))
 	if err == nil && !ok {
 		err = errors.New("it is missing")
 	}
 
-	rev = &revision{}
+	rev = &Revision{}
 	if err == nil {
 		err = json.Unmarshal(data, rev)
 	}
@@ -57,26 +57,26 @@ func (s *Service) revision(machine, id uint64) (*revision, error) {
 		return nil, fmt.Errorf("read definition %d: %w", id, found.Err())
 	}
 
-	rev.program = program
-	s.cacheRevision(rev)
+	rev.Program = program
+	c.cacheRevision(rev)
 
 	return rev, nil
 }
 
 // cacheRevision adds a revision to the cache. If the cache is full, some other revision makes room.
-func (s *Service) cacheRevision(rev *revision) {
-	s.revisionsMu.Lock()
-	defer s.revisionsMu.Unlock()
+func (c *Catalog) cacheRevision(rev *Revision) {
+	c.revisionsMu.Lock()
+	defer c.revisionsMu.Unlock()
 
-	if len(s.revisions) >= revisionCache {
+	if len(c.revisions) >= revisionCache {
 		// The first in a map's random order. An unlucky choice costs one compilation.
-		for id := range s.revisions {
-			delete(s.revisions, id)
+		for id := range c.revisions {
+			delete(c.revisions, id)
 			break
 		}
 	}
 
-	s.revisions[rev.ID] = rev
+	c.revisions[rev.ID] = rev
 }
 
 // revisionID returns a revision's number in the form of AWS's revision ids.

@@ -1,4 +1,4 @@
-package stepfunctions
+package machines
 
 import (
 	"context"
@@ -10,39 +10,39 @@ import (
 	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
-// describeStateMachine describes a machine, without its definition if only metadata is asked for.
+// describe describes a machine, without its definition if only metadata is asked for.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeStateMachine.html
-func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachineArn, IncludedData string }) (any, error) {
+func (c *Catalog) describe(_ context.Context, in *struct{ StateMachineArn, IncludedData string }) (any, error) {
 	if err := requests.CheckIncluded(in.IncludedData); err != nil {
 		return nil, err
 	}
 
-	t, err := s.startTarget(in.StateMachineArn)
+	t, err := c.Target(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
 
 	// DescribeStateMachine takes a machine or a version, and no alias.
-	if t.alias != "" {
-		return nil, machineDoesNotExist(in.StateMachineArn)
+	if t.Alias != "" {
+		return nil, doesNotExist(in.StateMachineArn)
 	}
 
-	m := t.machine
+	m := t.Machine
 
-	rev, err := s.revision(m.ID, t.revision)
+	rev, err := c.Revision(m.ID, t.Revision)
 	if err != nil {
 		return nil, err
 	}
 
-	answer := s.definitionAnswer(m, rev)
+	answer := c.Describe(m, rev)
 	// The API returns an empty definition, and not none.
 	if in.IncludedData == requests.MetadataOnly {
 		answer["definition"] = "{}"
 	}
 
 	answer["creationDate"] = requests.Stamp(m.Created)
-	if v := m.versionNumbered(strconv.FormatUint(t.version, 10)); v != nil {
-		answer["stateMachineArn"] = s.account.Version(m.Name, t.version)
+	if v := m.versionNumbered(strconv.FormatUint(t.Version, 10)); v != nil {
+		answer["stateMachineArn"] = c.account.Version(m.Name, t.Version)
 		answer["creationDate"] = requests.Stamp(v.Created)
 		if v.Description != "" {
 			answer["description"] = v.Description
@@ -58,24 +58,24 @@ func (s *Service) describeStateMachine(_ context.Context, in *struct{ StateMachi
 	return answer, nil
 }
 
-// definitionAnswer returns what DescribeStateMachine and DescribeStateMachineForExecution
+// Describe returns what DescribeStateMachine and DescribeStateMachineForExecution
 // have in common.
-func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
+func (c *Catalog) Describe(m *Machine, rev *Revision) map[string]any {
 	answer := map[string]any{
-		"stateMachineArn":         s.account.ARN("stateMachine", m.Name),
+		"stateMachineArn":         c.account.ARN("stateMachine", m.Name),
 		"name":                    m.Name,
 		"definition":              rev.Definition,
 		"roleArn":                 rev.RoleARN,
 		"loggingConfiguration":    m.logging(),
-		"tracingConfiguration":    m.Tracing.described(),
-		"encryptionConfiguration": m.Encryption.described(),
+		"tracingConfiguration":    m.Tracing.Described(),
+		"encryptionConfiguration": m.Encryption.Described(),
 	}
 	// The service has no revision ID before the first update.
 	if rev.ID != m.FirstRevision {
 		answer["revisionId"] = revisionID(rev.ID)
 	}
 
-	if reads := variableReferences(rev.program); len(reads) > 0 {
+	if reads := variableReferences(rev.Program); len(reads) > 0 {
 		answer["variableReferences"] = reads
 	}
 
@@ -94,16 +94,16 @@ func variableReferences(program *asl.Machine) map[string][]string {
 	return reads
 }
 
-func (s *Service) listStateMachines(_ context.Context, in *pages.Request) (any, error) {
-	s.mu.RLock()
+func (c *Catalog) list(_ context.Context, in *pages.Request) (any, error) {
+	c.mu.RLock()
 
-	all := make([]*machine, 0, len(s.machines))
-	for _, m := range s.machines {
+	all := make([]*Machine, 0, len(c.machines))
+	for _, m := range c.machines {
 		all = append(all, m)
 	}
-	s.mu.RUnlock()
+	c.mu.RUnlock()
 
-	page, next, err := pages.Of(all, in, keys.Machine, func(m *machine) string { return m.Name })
+	page, next, err := pages.Of(all, in, keys.Machine, func(m *Machine) string { return m.Name })
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) listStateMachines(_ context.Context, in *pages.Request) (any, 
 	list := make([]any, len(page))
 	for i, m := range page {
 		list[i] = map[string]any{
-			"stateMachineArn": s.account.ARN("stateMachine", m.Name),
+			"stateMachineArn": c.account.ARN("stateMachine", m.Name),
 			"name":            m.Name,
 			"type":            m.kind(),
 			"creationDate":    requests.Stamp(m.Created),

@@ -1,4 +1,4 @@
-package stepfunctions
+package machines
 
 import (
 	"context"
@@ -39,7 +39,7 @@ type routeRequest struct {
 }
 
 // aliasNamed returns an alias of the machine, nil if there is none.
-func (m *machine) aliasNamed(name string) *alias {
+func (m *Machine) aliasNamed(name string) *alias {
 	for i := range m.Aliases {
 		if m.Aliases[i].Name == name {
 			return &m.Aliases[i]
@@ -50,7 +50,7 @@ func (m *machine) aliasNamed(name string) *alias {
 }
 
 // aliasesOf returns the names of the aliases that refer to a version.
-func (m *machine) aliasesOf(number uint64) (names []string) {
+func (m *Machine) aliasesOf(number uint64) (names []string) {
 	for _, a := range m.Aliases {
 		if slices.ContainsFunc(a.Routes, func(r route) bool { return r.Version == number }) {
 			names = append(names, a.Name)
@@ -140,15 +140,15 @@ func checkRoutes(routes []routeRequest) error {
 var versionARN = regexp.MustCompile(`^arn:[^:]+:states:[^:]*:[^:]*:stateMachine:[^:]+:[0-9]+$`)
 
 // routesOf checks a routing configuration and returns it with the name of its machine.
-func (s *Service) routesOf(asked []routeRequest) (name string, routes []route, err error) {
+func (c *Catalog) routesOf(asked []routeRequest) (name string, routes []route, err error) {
 	if err := checkRoutes(asked); err != nil {
 		return "", nil, err
 	}
 
 	for i, r := range asked {
-		// The versions are looked up without the lock. changeMachine
+		// The versions are looked up without the lock. change
 		// looks again where the alias is written.
-		machine, number, ours, err := s.account.Qualified(r.StateMachineVersionArn)
+		machine, number, ours, err := c.account.Qualified(r.StateMachineVersionArn)
 		if err != nil {
 			return "", nil, err
 		}
@@ -157,7 +157,7 @@ func (s *Service) routesOf(asked []routeRequest) (name string, routes []route, e
 			return "", nil, requests.Invalid("Routing configuration must contain versions of one state machine.")
 		}
 
-		m := s.lookup(machine)
+		m := c.Lookup(machine)
 
 		if m == nil || !ours || m.versionNumbered(number) == nil {
 			return "", nil, noAlias()
@@ -176,14 +176,14 @@ func noAlias() error {
 
 // hasVersions reports whether the machine still has the versions of the routes. It is called again, under
 // the lock, where the alias is written.
-func (m *machine) hasVersions(routes []route) bool {
+func (m *Machine) hasVersions(routes []route) bool {
 	return !slices.ContainsFunc(routes, func(r route) bool {
 		return m.findVersion(func(v *version) bool { return v.Number == r.Version }) == nil
 	})
 }
 
 // createAlias creates an alias. Creating an alias that exists succeeds if both are the same.
-func (s *Service) createAlias(_ context.Context, in *struct {
+func (c *Catalog) createAlias(_ context.Context, in *struct {
 	Name, Description    string
 	RoutingConfiguration []routeRequest
 }) (any, error) {
@@ -195,20 +195,20 @@ func (s *Service) createAlias(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	name, routes, err := s.routesOf(in.RoutingConfiguration)
+	name, routes, err := c.routesOf(in.RoutingConfiguration)
 	if err != nil {
 		return nil, err
 	}
 
-	id, err := s.ids.Next()
+	id, err := c.ids.Next()
 	if err != nil {
 		return nil, err
 	}
 
-	now := s.cfg.Clock.Now().UnixMilli()
+	now := c.clock.Now().UnixMilli()
 	created := alias{ID: id, Name: in.Name, Description: in.Description, Routes: routes, Created: now, Updated: now}
 
-	err = s.changeMachine(in.RoutingConfiguration[0].StateMachineVersionArn, name, func(m *machine) error {
+	err = c.change(in.RoutingConfiguration[0].StateMachineVersionArn, name, func(m *Machine) error {
 		if old := m.aliasNamed(in.Name); old != nil {
 			if old.Description != in.Description || !slices.Equal(old.Routes, routes) {
 				return wire.Errorf("ConflictException",
@@ -238,7 +238,7 @@ func (s *Service) createAlias(_ context.Context, in *struct {
 	}
 
 	return map[string]any{
-		"stateMachineAliasArn": s.account.Alias(name, in.Name),
+		"stateMachineAliasArn": c.account.Alias(name, in.Name),
 		"creationDate":         requests.Stamp(created.Created),
 	}, nil
 }
@@ -246,8 +246,8 @@ func (s *Service) createAlias(_ context.Context, in *struct {
 type aliasRequest struct{ StateMachineAliasArn string }
 
 // aliasWithARN returns an alias and its machine.
-func (s *Service) aliasWithARN(arn string) (*machine, *alias, error) {
-	m, name, err := s.qualifiedMachine(arn)
+func (c *Catalog) aliasWithARN(arn string) (*Machine, *alias, error) {
+	m, name, err := c.qualifiedMachine(arn)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -258,19 +258,19 @@ func (s *Service) aliasWithARN(arn string) (*machine, *alias, error) {
 	}
 }
 
-func (s *Service) describeAlias(_ context.Context, in *aliasRequest) (any, error) {
-	m, a, err := s.aliasWithARN(in.StateMachineAliasArn)
+func (c *Catalog) describeAlias(_ context.Context, in *aliasRequest) (any, error) {
+	m, a, err := c.aliasWithARN(in.StateMachineAliasArn)
 	if err != nil {
 		return nil, err
 	}
 
 	routes := make([]any, len(a.Routes))
 	for i, r := range a.Routes {
-		routes[i] = map[string]any{"stateMachineVersionArn": s.account.Version(m.Name, r.Version), "weight": r.Weight}
+		routes[i] = map[string]any{"stateMachineVersionArn": c.account.Version(m.Name, r.Version), "weight": r.Weight}
 	}
 
 	answer := map[string]any{
-		"stateMachineAliasArn": s.account.Alias(m.Name, a.Name),
+		"stateMachineAliasArn": c.account.Alias(m.Name, a.Name),
 		"name":                 a.Name,
 		"routingConfiguration": routes,
 		"creationDate":         requests.Stamp(a.Created),
@@ -283,7 +283,7 @@ func (s *Service) describeAlias(_ context.Context, in *aliasRequest) (any, error
 	return answer, nil
 }
 
-func (s *Service) updateAlias(_ context.Context, in *struct {
+func (c *Catalog) updateAlias(_ context.Context, in *struct {
 	StateMachineAliasArn string
 	Description          *string
 	RoutingConfiguration []routeRequest
@@ -292,7 +292,7 @@ func (s *Service) updateAlias(_ context.Context, in *struct {
 		return nil, requests.Invalid("at least one of description and routingConfiguration is required")
 	}
 
-	m, a, err := s.aliasWithARN(in.StateMachineAliasArn)
+	m, a, err := c.aliasWithARN(in.StateMachineAliasArn)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func (s *Service) updateAlias(_ context.Context, in *struct {
 	var routes []route
 	if in.RoutingConfiguration != nil {
 		var name string
-		if name, routes, err = s.routesOf(in.RoutingConfiguration); err != nil {
+		if name, routes, err = c.routesOf(in.RoutingConfiguration); err != nil {
 			return nil, err
 		}
 
@@ -315,8 +315,8 @@ func (s *Service) updateAlias(_ context.Context, in *struct {
 		}
 	}
 
-	now := s.cfg.Clock.Now().UnixMilli()
-	err = s.changeMachine(in.StateMachineAliasArn, m.Name, func(m *machine) error {
+	now := c.clock.Now().UnixMilli()
+	err = c.change(in.StateMachineAliasArn, m.Name, func(m *Machine) error {
 		if m.aliasNamed(a.Name) == nil || !m.hasVersions(routes) {
 			return noAlias()
 		}
@@ -341,8 +341,8 @@ func (s *Service) updateAlias(_ context.Context, in *struct {
 }
 
 // deleteAlias deletes an alias. Executions that it started go on.
-func (s *Service) deleteAlias(_ context.Context, in *aliasRequest) (any, error) {
-	m, name, err := s.qualifiedMachine(in.StateMachineAliasArn)
+func (c *Catalog) deleteAlias(_ context.Context, in *aliasRequest) (any, error) {
+	m, name, err := c.qualifiedMachine(in.StateMachineAliasArn)
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +351,7 @@ func (s *Service) deleteAlias(_ context.Context, in *aliasRequest) (any, error) 
 		return requests.Empty, nil
 	}
 
-	return requests.Empty, s.changeMachine(in.StateMachineAliasArn, m.Name, func(m *machine) error {
+	return requests.Empty, c.change(in.StateMachineAliasArn, m.Name, func(m *Machine) error {
 		m.Aliases = slices.DeleteFunc(slices.Clone(m.Aliases), func(a alias) bool { return a.Name == name })
 		return nil
 	})
@@ -359,17 +359,17 @@ func (s *Service) deleteAlias(_ context.Context, in *aliasRequest) (any, error) 
 
 // listAliases lists a machine's aliases in the order of their creation. With the ARN of a version it lists
 // the aliases that refer to the version.
-func (s *Service) listAliases(_ context.Context, in *struct {
+func (c *Catalog) listAliases(_ context.Context, in *struct {
 	pages.Request
 	StateMachineArn string
 }) (any, error) {
-	m, number, err := s.qualifiedMachine(in.StateMachineArn)
+	m, number, err := c.qualifiedMachine(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
 
 	if m == nil || number != "" && m.versionNumbered(number) == nil {
-		return nil, machineDoesNotExist(in.StateMachineArn)
+		return nil, doesNotExist(in.StateMachineArn)
 	}
 
 	all := slices.Clone(m.Aliases)
@@ -388,7 +388,7 @@ func (s *Service) listAliases(_ context.Context, in *struct {
 
 	list := make([]any, len(page))
 	for i, a := range page {
-		list[i] = map[string]any{"stateMachineAliasArn": s.account.Alias(m.Name, a.Name), "creationDate": requests.Stamp(a.Created)}
+		list[i] = map[string]any{"stateMachineAliasArn": c.account.Alias(m.Name, a.Name), "creationDate": requests.Stamp(a.Created)}
 	}
 
 	return struct {

@@ -1,4 +1,4 @@
-package stepfunctions
+package machines
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-func (s *Service) updateStateMachine(_ context.Context, in *struct {
+func (c *Catalog) update(_ context.Context, in *struct {
 	machineSettings
 	StateMachineArn string
 }) (any, error) {
@@ -21,30 +21,30 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 			"Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration must be specified")
 	}
 
-	old, err := s.machineNamed(in.StateMachineArn)
+	old, err := c.named(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
 
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 
 	// Read again: another call may have changed or deleted the machine before the lock.
-	old = s.machines[old.Name]
+	old = c.machines[old.Name]
 	if old == nil || old.Deleting {
-		return nil, machineDeleting(in.StateMachineArn)
+		return nil, Deleting(in.StateMachineArn)
 	}
 
-	rev, err := s.revision(old.ID, old.Revision)
+	rev, err := c.Revision(old.ID, old.Revision)
 	if err != nil {
 		return nil, err
 	}
 
 	// The copies share the definition and its compiled program until a new definition replaces them.
 	m, next := *old, *rev
-	next.Updated = s.cfg.Clock.Now().UnixMilli()
+	next.Updated = c.clock.Now().UnixMilli()
 	if in.Definition != nil {
-		if next.program, err = parseDefinition(*in.Definition, m.Express); err != nil {
+		if next.Program, err = parseDefinition(*in.Definition, m.Express); err != nil {
 			return nil, err
 		}
 
@@ -56,7 +56,7 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	}
 
 	if in.LoggingConfiguration != nil {
-		m.Logging = in.LoggingConfiguration.stored()
+		m.Logging = in.LoggingConfiguration.Stored()
 	}
 
 	if in.TracingConfiguration != nil {
@@ -68,9 +68,9 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	}
 
 	if next.Definition == rev.Definition && next.RoleARN == rev.RoleARN && m.sameConfigurations(old) {
-		err = s.commitUnchanged(&m, &in.machineSettings)
+		err = c.commitUnchanged(&m, &in.machineSettings)
 	} else {
-		err = s.commitMachine(&m, &next, &in.machineSettings)
+		err = c.commit(&m, &next, &in.machineSettings)
 	}
 
 	if err != nil {
@@ -83,40 +83,40 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	}
 
 	if in.Publish {
-		answer["stateMachineVersionArn"] = s.account.Version(m.Name, m.versionOf(m.Revision).Number)
+		answer["stateMachineVersionArn"] = c.account.Version(m.Name, m.versionOf(m.Revision).Number)
 	}
 
 	return answer, nil
 }
 
 // sameConfigurations reports whether both machines have the same configurations.
-func (m *machine) sameConfigurations(o *machine) bool {
-	return bytes.Equal(m.logging(), o.logging()) && m.Tracing.described() == o.Tracing.described() && m.Encryption.described() == o.Encryption.described()
+func (m *Machine) sameConfigurations(o *Machine) bool {
+	return bytes.Equal(m.logging(), o.logging()) && m.Tracing.Described() == o.Tracing.Described() && m.Encryption.Described() == o.Encryption.Described()
 }
 
 // commitUnchanged stores an update that keeps the definition, the role and the configurations, and so the
-// revision. The caller holds s.mu.
-func (s *Service) commitUnchanged(m *machine, in *machineSettings) error {
-	if err := s.publishUpdate(m, in); err != nil {
+// revision. The caller holds c.mu.
+func (c *Catalog) commitUnchanged(m *Machine, in *machineSettings) error {
+	if err := c.publishUpdate(m, in); err != nil {
 		return err
 	}
 
-	return s.replaceMachine(m)
+	return c.replace(m)
 }
 
 // publishUpdate publishes a version if the settings ask for one: of a revision without a version, and of one
 // whose newest version has another description. An update without a description asks for no other one.
 // Source of the last rule: LocalStack's recordings of AWS (test_empty_revision_with_publish_and_publish_on_creation).
-func (s *Service) publishUpdate(m *machine, in *machineSettings) error {
+func (c *Catalog) publishUpdate(m *Machine, in *machineSettings) error {
 	if !in.Publish {
 		return nil
 	}
 
 	if v := m.versionOf(m.Revision); v != nil && in.VersionDescription != "" && v.Description != in.VersionDescription {
-		return m.addVersion(in.VersionDescription, s.cfg.Clock.Now())
+		return m.addVersion(in.VersionDescription, c.clock.Now())
 	}
 
-	_, err := m.publish(in.VersionDescription, s.cfg.Clock.Now())
+	_, err := m.publish(in.VersionDescription, c.clock.Now())
 
 	return err
 }

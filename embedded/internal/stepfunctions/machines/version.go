@@ -1,4 +1,4 @@
-package stepfunctions
+package machines
 
 import (
 	"cmp"
@@ -34,7 +34,7 @@ type version struct {
 }
 
 // versionOf returns the newest version of a revision, nil if it has none.
-func (m *machine) versionOf(revision uint64) *version {
+func (m *Machine) versionOf(revision uint64) *version {
 	for i := range slices.Backward(m.Versions) {
 		if m.Versions[i].Revision == revision {
 			return &m.Versions[i]
@@ -45,11 +45,11 @@ func (m *machine) versionOf(revision uint64) *version {
 }
 
 // versionNumbered returns the version with a number as ARNs write it, nil if there is none.
-func (m *machine) versionNumbered(text string) *version {
+func (m *Machine) versionNumbered(text string) *version {
 	return m.findVersion(func(v *version) bool { return strconv.FormatUint(v.Number, 10) == text })
 }
 
-func (m *machine) findVersion(is func(*version) bool) *version {
+func (m *Machine) findVersion(is func(*version) bool) *version {
 	for i := range m.Versions {
 		if is(&m.Versions[i]) {
 			return &m.Versions[i]
@@ -60,7 +60,7 @@ func (m *machine) findVersion(is func(*version) bool) *version {
 }
 
 // publish adds a version for the current revision to a copy of a machine, unless the revision has one.
-func (m *machine) publish(description string, now time.Time) (*version, error) {
+func (m *Machine) publish(description string, now time.Time) (*version, error) {
 	if v := m.versionOf(m.Revision); v != nil {
 		return v, nil
 	}
@@ -73,7 +73,7 @@ func (m *machine) publish(description string, now time.Time) (*version, error) {
 }
 
 // addVersion adds a version for the current revision to a copy of a machine.
-func (m *machine) addVersion(description string, now time.Time) error {
+func (m *Machine) addVersion(description string, now time.Time) error {
 	if len(m.Versions) >= maxVersions {
 		return wire.Errorf("ServiceQuotaExceededException", "a state machine has at most %d versions", maxVersions)
 	}
@@ -95,17 +95,17 @@ func checkDescription(field, text string) error {
 	return nil
 }
 
-// changeMachine replaces a machine by a changed copy of it and stores it.
-func (s *Service) changeMachine(arn, name string, change func(m *machine) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// change replaces a machine by a changed copy of it and stores it.
+func (c *Catalog) change(arn, name string, change func(m *Machine) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 
-	old := s.machines[name]
+	old := c.machines[name]
 	switch {
 	case old == nil:
-		return machineDoesNotExist(arn)
+		return doesNotExist(arn)
 	case old.Deleting:
-		return machineDeleting(arn)
+		return Deleting(arn)
 	}
 
 	// A copy, because readers use the old record without a lock.
@@ -114,16 +114,16 @@ func (s *Service) changeMachine(arn, name string, change func(m *machine) error)
 		return err
 	}
 
-	return s.replaceMachine(&m)
+	return c.replace(&m)
 }
 
-// replaceMachine stores a changed copy of a machine in its place. The caller holds s.mu.
-func (s *Service) replaceMachine(m *machine) error {
-	if err := s.commitRecord(keys.Named(keys.Machine, m.Name), m); err != nil {
+// replace stores a changed copy of a machine in its place. The caller holds c.mu.
+func (c *Catalog) replace(m *Machine) error {
+	if err := keys.Store(c.db, keys.Named(keys.Machine, m.Name), m); err != nil {
 		return err
 	}
 
-	s.machines[m.Name] = m
+	c.machines[m.Name] = m
 
 	return nil
 }
@@ -131,26 +131,26 @@ func (s *Service) replaceMachine(m *machine) error {
 // publishVersion publishes the current revision. If the revision
 // has a version, that version is the answer.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_PublishStateMachineVersion.html
-func (s *Service) publishVersion(_ context.Context, in *struct{ StateMachineArn, RevisionID, Description string }) (any, error) {
+func (c *Catalog) publishVersion(_ context.Context, in *struct{ StateMachineArn, RevisionID, Description string }) (any, error) {
 	if err := checkDescription("description", in.Description); err != nil {
 		return nil, err
 	}
 
-	m, err := s.machineNamed(in.StateMachineArn)
+	m, err := c.named(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
 
 	var published *version
 
-	err = s.changeMachine(in.StateMachineArn, m.Name, func(m *machine) (err error) {
+	err = c.change(in.StateMachineArn, m.Name, func(m *Machine) (err error) {
 		// The revision of the creation has no ID. Requests call it INITIAL.
 		if now := cmp.Or(m.revisionID(), "INITIAL"); in.RevisionID != "" && in.RevisionID != now {
 			return wire.Errorf("ConflictException", "Failed to publish the State Machine version for revision %s. "+
 				"The current State Machine revision is %s.", in.RevisionID, now)
 		}
 
-		published, err = m.publish(in.Description, s.cfg.Clock.Now())
+		published, err = m.publish(in.Description, c.clock.Now())
 
 		return err
 	})
@@ -159,25 +159,25 @@ func (s *Service) publishVersion(_ context.Context, in *struct{ StateMachineArn,
 	}
 
 	return map[string]any{
-		"stateMachineVersionArn": s.account.Version(m.Name, published.Number),
+		"stateMachineVersionArn": c.account.Version(m.Name, published.Number),
 		"creationDate":           requests.Stamp(published.Created),
 	}, nil
 }
 
 // qualifiedMachine returns the machine in the ARN of a version or alias, nil if there is none,
 // and the qualifier.
-func (s *Service) qualifiedMachine(arn string) (*machine, string, error) {
-	name, qualifier, ours, err := s.account.Qualified(arn)
+func (c *Catalog) qualifiedMachine(arn string) (*Machine, string, error) {
+	name, qualifier, ours, err := c.account.Qualified(arn)
 	if err != nil || !ours {
 		return nil, "", err
 	}
 
-	return s.lookup(name), qualifier, nil
+	return c.Lookup(name), qualifier, nil
 }
 
 // deleteVersion deletes a version that no alias refers to. Its executions go on.
-func (s *Service) deleteVersion(_ context.Context, in *struct{ StateMachineVersionArn string }) (any, error) {
-	m, number, err := s.qualifiedMachine(in.StateMachineVersionArn)
+func (c *Catalog) deleteVersion(_ context.Context, in *struct{ StateMachineVersionArn string }) (any, error) {
+	m, number, err := c.qualifiedMachine(in.StateMachineVersionArn)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (s *Service) deleteVersion(_ context.Context, in *struct{ StateMachineVersi
 		return requests.Empty, nil
 	}
 
-	return requests.Empty, s.changeMachine(in.StateMachineVersionArn, m.Name, func(m *machine) error {
+	return requests.Empty, c.change(in.StateMachineVersionArn, m.Name, func(m *Machine) error {
 		// The look-up above was without the lock.
 		v := m.versionNumbered(number)
 		if v == nil {
@@ -206,11 +206,11 @@ func (s *Service) deleteVersion(_ context.Context, in *struct{ StateMachineVersi
 }
 
 // listVersions lists a machine's versions, the newest first.
-func (s *Service) listVersions(_ context.Context, in *struct {
+func (c *Catalog) listVersions(_ context.Context, in *struct {
 	pages.Request
 	StateMachineArn string
 }) (any, error) {
-	m, err := s.machineNamed(in.StateMachineArn)
+	m, err := c.named(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (s *Service) listVersions(_ context.Context, in *struct {
 	list := make([]any, len(page))
 	for i, v := range page {
 		list[i] = map[string]any{
-			"stateMachineVersionArn": s.account.Version(m.Name, v.Number),
+			"stateMachineVersionArn": c.account.Version(m.Name, v.Number),
 			"creationDate":           requests.Stamp(v.Created),
 		}
 	}

@@ -1,8 +1,6 @@
-package stepfunctions
+package settings
 
 import (
-	"cmp"
-
 	"ratchet/embedded/internal/wire"
 )
 
@@ -12,24 +10,24 @@ const (
 	customerKey = "CUSTOMER_MANAGED_KMS_KEY"
 )
 
-// encryption says with which key data is encrypted. The engine describes it and encrypts nothing.
-type encryption struct {
+// Encryption says with which key data is encrypted. The engine describes it and encrypts nothing.
+type Encryption struct {
 	Type   string `json:"type"`
 	KeyID  string `json:"kmsKeyId,omitempty"`
 	Reused int64  `json:"kmsDataKeyReusePeriodSeconds,omitempty"`
 }
 
-// encryptionIn is encryption in a request.
-type encryptionIn struct {
+// EncryptionRequest is encryption in a request.
+type EncryptionRequest struct {
 	Type   *string `json:"type"`
 	KeyID  *string `json:"kmsKeyId"`
 	Reused *int64  `json:"kmsDataKeyReusePeriodSeconds"`
 }
 
-// stored checks the request and returns the encryption as it is described, nil without a request.
+// Stored checks the request and returns the encryption as it is described, nil without a request.
 // Source of the members and bounds: https://docs.aws.amazon.com/step-functions/latest/apireference/API_EncryptionConfiguration.html
 // The words of InvalidEncryptionConfiguration are not recorded.
-func (in *encryptionIn) stored() (*encryption, error) {
+func (in *EncryptionRequest) Stored() (*Encryption, error) {
 	if in == nil {
 		return nil, nil
 	}
@@ -54,7 +52,7 @@ func (in *encryptionIn) stored() (*encryption, error) {
 	case !customer && (in.KeyID != nil || in.Reused != nil):
 		return nil, wire.Errorf(refused, "Invalid Encryption Configuration: kmsKeyId and kmsDataKeyReusePeriodSeconds are for %s only", customerKey)
 	case !customer:
-		return &encryption{Type: ownedKey}, nil
+		return &Encryption{Type: ownedKey}, nil
 	}
 
 	const standard = 300
@@ -64,22 +62,14 @@ func (in *encryptionIn) stored() (*encryption, error) {
 		seconds = *in.Reused
 	}
 
-	return &encryption{customerKey, *in.KeyID, seconds}, nil
+	return &Encryption{customerKey, *in.KeyID, seconds}, nil
 }
 
-// described returns the encryption as answers show it. e may be nil.
-func (e *encryption) described() encryption {
+// Described returns the encryption as answers show it. e may be nil.
+func (e *Encryption) Described() Encryption {
 	if e == nil {
-		return encryption{Type: ownedKey}
+		return Encryption{Type: ownedKey}
 	}
 
 	return *e
 }
-
-// tracing says whether executions are traced. The engine describes it and traces nothing.
-type tracing struct {
-	Enabled bool `json:"enabled"`
-}
-
-// described returns the configuration as answers show it. t may be nil.
-func (t *tracing) described() tracing { return *cmp.Or(t, &tracing{}) }
