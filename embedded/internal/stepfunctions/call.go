@@ -15,6 +15,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -33,7 +34,7 @@ func (s *Service) runCalls(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for range callers {
 		g.Go(func() error {
-			for s.takeCall(ctx, s.queue(execution.CallQueue), s.makeCall) {
+			for s.takeCall(ctx, s.queues.Of(execution.CallQueue), s.makeCall) {
 			}
 
 			return nil
@@ -43,7 +44,7 @@ func (s *Service) runCalls(ctx context.Context) error {
 	// Functions have slots of their own: a function may wait for other
 	// executions, whose calls must not wait for it.
 	places := make(chan struct{}, functionsAtATime)
-	begin := func(ctx context.Context, q *queue, task taskOrder) {
+	begin := func(ctx context.Context, q *waiting.Queue, task waiting.Placed) {
 		g.Go(func() error {
 			s.makeCall(ctx, q, task)
 			<-places
@@ -62,7 +63,7 @@ func (s *Service) runCalls(ctx context.Context) error {
 				return nil
 			}
 
-			if !s.takeCall(ctx, s.queue(execution.FunctionQueue), begin) {
+			if !s.takeCall(ctx, s.queues.Of(execution.FunctionQueue), begin) {
 				return nil
 			}
 		}
@@ -72,15 +73,15 @@ func (s *Service) runCalls(ctx context.Context) error {
 }
 
 // takeCall waits for a task, and for room on the disk, and passes it on. It returns false if ctx ends.
-func (s *Service) takeCall(ctx context.Context, q *queue, pass func(context.Context, *queue, taskOrder)) bool {
-	task, ok := q.take(ctx)
+func (s *Service) takeCall(ctx context.Context, q *waiting.Queue, pass func(context.Context, *waiting.Queue, waiting.Placed)) bool {
+	task, ok := q.Take(ctx)
 	if !ok {
 		return false
 	}
 
 	// The queue is memory only, so the task goes back for a later Run of this service.
 	if !s.waitForRoom(ctx) {
-		q.put(task)
+		q.Put(task)
 		return false
 	}
 
@@ -90,10 +91,10 @@ func (s *Service) takeCall(ctx context.Context, q *queue, pass func(context.Cont
 }
 
 // retryCall puts back a task whose call could not be made or whose answer could not be stored.
-func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err error) {
+func (s *Service) retryCall(ctx context.Context, q *waiting.Queue, task waiting.Placed, err error) {
 	if ctx.Err() == nil {
-		s.log.Error("step functions: service integration", "machine", task.execution.Machine,
-			"execution", task.execution.ID, "error", err)
+		s.log.Error("step functions: service integration", "machine", task.Execution.Machine,
+			"execution", task.Execution.ID, "error", err)
 
 		// Without the wait, a lasting fault would make this loop busy.
 		select {
@@ -102,14 +103,14 @@ func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err e
 		}
 	}
 
-	q.put(task)
+	q.Put(task)
 }
 
 // call returns the call that a task waits for.
-func (s *Service) call(ctx context.Context, task taskOrder) (call execution.Call, err error) {
+func (s *Service) call(ctx context.Context, task waiting.Placed) (call execution.Call, err error) {
 	// No turn is returned: this stimulus reads the state under the lock and stores nothing.
-	_, err = s.stimulate(ctx, task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
-		call, err = env.Call(st, task.thread, task.attempt)
+	_, err = s.stimulate(ctx, task.Execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+		call, err = env.Call(st, task.Thread, task.Attempt)
 		return nil, err
 	})
 
@@ -118,10 +119,10 @@ func (s *Service) call(ctx context.Context, task taskOrder) (call execution.Call
 
 // makeCall makes the call of one task and applies its answer. If the answer cannot be stored, the task
 // goes back into the queue and the call is made again.
-func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder) {
+func (s *Service) makeCall(ctx context.Context, q *waiting.Queue, task waiting.Placed) {
 	call, err := s.call(ctx, task)
 	if err == nil {
-		output, refused := s.callService(ctx, call, task.name())
+		output, refused := s.callService(ctx, call, startName(task.Task))
 
 		// The end of ctx interrupts a call with an error, which is not the service's answer.
 		err = ctx.Err()
@@ -139,18 +140,18 @@ func (s *Service) makeCall(ctx context.Context, q *queue, task taskOrder) {
 	}
 }
 
-func (s *Service) storeAnswer(ctx context.Context, task taskOrder, output []byte, refused *execution.CallFailure) error {
-	batch, err := s.stimulate(ctx, task.execution, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
-		return env.Called(st, task.thread, task.attempt, output, refused)
+func (s *Service) storeAnswer(ctx context.Context, task waiting.Placed, output []byte, refused *execution.CallFailure) error {
+	batch, err := s.stimulate(ctx, task.Execution, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+		return env.Called(st, task.Thread, task.Attempt, output, refused)
 	})
 
 	return errors.Join(err, syncBatch(batch))
 }
 
-// name returns the name of an execution that the task starts without a name. A repeated call
+// startName returns the name of an execution that a task starts without a name. A repeated call
 // finds the execution of the first call under it.
-func (t queuedTask) name() string {
-	return fmt.Sprintf("task-%d-%d-%d-%d", t.execution.Machine, t.execution.ID, t.thread, t.attempt)
+func startName(t waiting.Task) string {
+	return fmt.Sprintf("task-%d-%d-%d-%d", t.Execution.Machine, t.Execution.ID, t.Thread, t.Attempt)
 }
 
 // callService makes a call and returns its answer as the task sees it. An execution that the

@@ -25,8 +25,8 @@ func (h history) Assigned(ref execution.Ref) ([]byte, error) {
 
 func (h history) find(ref execution.Ref, in func(execution.Ref, []byte) ([]byte, error)) ([]byte, error) {
 	// recent keeps only the newest turn with documents, which need not be the turn that ref names.
-	if item, ok := h.s.recent.get(h.key); ok && item.chunk == ref.Chunk {
-		return in(ref, item.events)
+	if item, ok := h.s.recent.Get(h.key); ok && item.Chunk == ref.Chunk {
+		return in(ref, item.Events)
 	}
 
 	data, ok, err := h.s.db.Get(h.key.History(ref.Chunk))

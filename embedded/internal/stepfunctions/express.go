@@ -11,6 +11,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/requests"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
 
@@ -62,7 +63,7 @@ func (s *Service) startExpress(t machines.Target, name string, input []byte) (*s
 }
 
 func (s *Service) queueExpress(k keys.Execution) {
-	s.queue(expressQueue).put(taskOrder{queuedTask{execution: k}, int64(k.ID)})
+	s.queues.Of(expressQueue).Put(waiting.Placed{Task: waiting.Task{Execution: k}, Order: int64(k.ID)})
 }
 
 // recoverExpress queues the Express executions that have not ended.
@@ -81,16 +82,16 @@ func (s *Service) runExpresses(ctx context.Context) error {
 	g.SetLimit(expressAtATime)
 
 	for {
-		task, ok := s.queue(expressQueue).take(ctx)
+		task, ok := s.queues.Of(expressQueue).Take(ctx)
 		if !ok {
 			return g.Wait()
 		}
 
 		// At the limit, Go blocks, and further executions stay in the queue.
 		g.Go(func() error {
-			if err := s.runExpress(ctx, task.execution); err != nil && ctx.Err() == nil {
-				s.log.Error("step functions: express execution", "machine", task.execution.Machine,
-					"execution", task.execution.ID, "error", err)
+			if err := s.runExpress(ctx, task.Execution); err != nil && ctx.Err() == nil {
+				s.log.Error("step functions: express execution", "machine", task.Execution.Machine,
+					"execution", task.Execution.ID, "error", err)
 			}
 
 			return nil

@@ -15,8 +15,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
-// waiting is a state that keeps a child running.
-const waiting = `"W":{"Type":"Wait","Seconds":100000,"End":true}`
+// longWait is a state that keeps a child running.
+const longWait = `"W":{"Type":"Wait","Seconds":100000,"End":true}`
 
 func (b *bench) stopExecution(execution string) {
 	b.t.Helper()
@@ -32,7 +32,7 @@ func (b *bench) stopExecution(execution string) {
 func TestStoppedParent(t *testing.T) { bubble(t, testStoppedParent) }
 
 func testStoppedParent(t *testing.T, b *bench) {
-	machine := b.machine("m", mapOf("STANDARD", `"MaxConcurrency":2,`, "W", waiting))
+	machine := b.machine("m", mapOf("STANDARD", `"MaxConcurrency":2,`, "W", longWait))
 	execution := b.start(machine, "e", `[1,2,3]`)
 	synctest.Wait()
 
@@ -91,7 +91,7 @@ func testStoppedChild(t *testing.T, b *bench) {
 func TestTimedOutParent(t *testing.T) { bubble(t, testTimedOutParent) }
 
 func testTimedOutParent(t *testing.T, b *bench) {
-	machine := b.machine("m", `{"TimeoutSeconds":60,`+mapOf("STANDARD", "", "W", waiting)[1:])
+	machine := b.machine("m", `{"TimeoutSeconds":60,`+mapOf("STANDARD", "", "W", longWait)[1:])
 	execution := b.start(machine, "e", `[1]`)
 
 	if d := b.ended(execution); d.Status != types.ExecutionStatusTimedOut {
@@ -109,7 +109,7 @@ func TestEndingMapRunStartsNothing(t *testing.T) { bubble(t, testEndingMapRunSta
 
 func testEndingMapRunStartsNothing(t *testing.T, b *bench) {
 	// An Express child keeps a stopped Map Run open.
-	machine := b.machine("m", mapOf("EXPRESS", `"MaxConcurrency":1,`, "W", waiting))
+	machine := b.machine("m", mapOf("EXPRESS", `"MaxConcurrency":1,`, "W", longWait))
 	execution := b.start(machine, "e", `[1,2]`)
 	synctest.Wait()
 
@@ -290,7 +290,7 @@ func TestDeletedMachineWithMapRuns(t *testing.T) { bubble(t, testDeletedMachineW
 
 func testDeletedMachineWithMapRuns(t *testing.T, b *bench) {
 	machine := b.machine("m", mapOf("STANDARD", "", "Inner", `"Inner":{"Type":"Map","Label":"inner","End":true,"ItemProcessor":{
-		"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"EXPRESS"},"StartAt":"W","States":{`+waiting+`}}}`))
+		"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"EXPRESS"},"StartAt":"W","States":{`+longWait+`}}}`))
 	b.start(machine, "e", `[[1],[2,3]]`)
 	synctest.Wait()
 

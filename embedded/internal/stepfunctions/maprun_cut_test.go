@@ -13,6 +13,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
 
@@ -75,18 +76,16 @@ func (c *cutter) step() bool {
 		c.crash()
 	}
 
-	q := c.svc.queue(cutActivity)
-	q.mu.Lock()
-	key, order, waits := q.tasks.Min()
-	q.mu.Unlock()
+	q := c.svc.queues.Of(cutActivity)
+	waits := q.Len() > 0
 
 	if waits && rapid.Bool().Draw(c.rt, "task first") || !c.advance() {
 		if !waits {
 			return false
 		}
 
-		q.remove(key)
-		c.answer(taskOrder{key, order})
+		task, _ := q.Take(context.Background())
+		c.answer(task)
 	}
 
 	c.check()
@@ -107,7 +106,7 @@ func (c *cutter) advance() bool {
 
 // answer starts a task and ends it, unless a crash comes between: then its token is kept and
 // used by the next service.
-func (c *cutter) answer(task taskOrder) {
+func (c *cutter) answer(task waiting.Placed) {
 	answer, err := c.svc.startTask(context.Background(), task, "")
 	if err != nil {
 		c.rt.Fatal(err)

@@ -68,7 +68,7 @@ func TestChildIsRedrivenWhileTheMachineIsDeleted(t *testing.T) {
 }
 
 func testChildIsRedrivenWhileTheMachineIsDeleted(t *testing.T, b *bench) {
-	machine := b.machine("m", mapOf("STANDARD", "", "W", waiting))
+	machine := b.machine("m", mapOf("STANDARD", "", "W", longWait))
 	parent := b.start(machine, "e", `[1]`)
 	synctest.Wait()
 
@@ -104,7 +104,7 @@ func TestExecutionIsDeletedSinceItWasFound(t *testing.T) {
 }
 
 func testExecutionIsDeletedSinceItWasFound(t *testing.T, b *bench) {
-	machine := b.machine("m", mapOf("STANDARD", "", "W", waiting))
+	machine := b.machine("m", mapOf("STANDARD", "", "W", longWait))
 	parent := b.start(machine, "e", `[1]`)
 	synctest.Wait()
 

@@ -119,7 +119,7 @@ func testRedrivenMapRun(t *testing.T, b *bench) {
 func TestPendingRedrive(t *testing.T) { bubble(t, testPendingRedrive) }
 
 func testPendingRedrive(t *testing.T, b *bench) {
-	machine := b.machine("m", mapOf("STANDARD", `"ItemsPath":"$.items","MaxConcurrencyPath":"$.most",`, "W", waiting))
+	machine := b.machine("m", mapOf("STANDARD", `"ItemsPath":"$.items","MaxConcurrencyPath":"$.most",`, "W", longWait))
 	execution := b.start(machine, "e", `{"items":[1,2,3],"most":3}`)
 	synctest.Wait()
 

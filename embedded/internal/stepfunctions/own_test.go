@@ -7,6 +7,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 )
 
 // A start that a task makes again, because a stop has come before its answer was stored,
@@ -14,25 +15,25 @@ import (
 func TestATaskStartsAnUnnamedExecutionOnce(t *testing.T) {
 	b := open(t, t.TempDir())
 	machine := b.machine("m", *passing(1))
-	task := queuedTask{execution: keys.Execution{Machine: 3, ID: 4}, thread: 1, attempt: 2}
+	task := waiting.Task{Execution: keys.Execution{Machine: 3, ID: 4}, Thread: 1, Attempt: 2}
 	call := execution.Call{
 		Integration: asl.Integration{Service: "states", Operation: "StartExecution"},
 		Parameters:  []byte(`{"StateMachineArn":"` + machine + `"}`),
 	}
 
-	first, refused := b.svc.callService(t.Context(), call, task.name())
+	first, refused := b.svc.callService(t.Context(), call, startName(task))
 	if refused != nil {
 		t.Fatal(refused)
 	}
 
-	again, refused := b.svc.callService(t.Context(), call, task.name())
+	again, refused := b.svc.callService(t.Context(), call, startName(task))
 	if refused != nil || string(again) != string(first) {
 		t.Errorf("%s, then %s %v", first, again, refused)
 	}
 
-	task.attempt++ // a retry starts another one
+	task.Attempt++ // a retry starts another one
 
-	other, refused := b.svc.callService(t.Context(), call, task.name())
+	other, refused := b.svc.callService(t.Context(), call, startName(task))
 	if refused != nil || string(other) == string(first) {
 		t.Errorf("%s, then %s %v", first, other, refused)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
 
@@ -26,13 +27,13 @@ func (s *Service) recoverExecutions() error {
 		}
 
 		for _, t := range st.Tasks(rev.Program) {
-			s.queue(t.Resource).put(taskOrder{queuedTask{id, t.Thread, t.Attempt}, int64(t.Queue)})
+			s.queues.Of(t.Resource).Put(waiting.Placed{Task: waiting.Task{Execution: id, Thread: t.Thread, Attempt: t.Attempt}, Order: int64(t.Queue)})
 			// New tasks must join the queues behind all that are recovered.
 			s.queueOrder.Store(max(s.queueOrder.Load(), t.Queue))
 		}
 
 		// Also timers that came due while the engine was closed: runTimers fires them at once.
-		s.timers.set(id, st.NextTimer())
+		s.timers.Set(id, st.NextTimer())
 
 		return true, nil
 	})

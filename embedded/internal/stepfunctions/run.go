@@ -71,7 +71,7 @@ func (s *Service) runTimers(ctx context.Context) error {
 		next := s.cfg.Clock.Now().Add(roomRetry).UnixMilli()
 
 		if s.db.HasRoom() == nil {
-			due, next = s.timers.pop(s.cfg.Clock.Now().UnixMilli(), timersAtATime)
+			due, next = s.timers.Pop(s.cfg.Clock.Now().UnixMilli(), timersAtATime)
 		}
 
 		for _, key := range due {
@@ -95,7 +95,7 @@ func (s *Service) runTimers(ctx context.Context) error {
 
 		select {
 		case <-ctx.Done():
-		case <-s.timers.wake:
+		case <-s.timers.Wake:
 		case <-shifted:
 		case <-alarm.C:
 		}
@@ -117,7 +117,7 @@ func (s *Service) tick(ctx context.Context, key keys.Execution) {
 		}
 
 		// pop has removed the timer, and only a turn that is stored sets it again.
-		s.timers.set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
+		s.timers.Set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
 	}
 
 	if err := syncBatch(batch); err != nil {

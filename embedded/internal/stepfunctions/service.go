@@ -13,6 +13,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/recent"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -47,9 +49,10 @@ type Service struct {
 
 	// queueOrder is the number of the task that joined a queue last.
 	queueOrder atomic.Uint64
-	timers     timers
-	watchers   watchers
-	recent     recent
+	queues     *waiting.Queues
+	timers     *waiting.Timers
+	watchers   *waiting.Watchers
+	recent     recent.Cache
 	runs       runWork
 
 	// chunk is runChunk, or less in tests.
@@ -57,9 +60,6 @@ type Service struct {
 
 	// runsMu guards the records of Map Runs. It is locked after the lock of an execution.
 	runsMu sync.Mutex
-
-	queuesMu sync.Mutex
-	queues   map[string]*queue
 
 	executionLocks, nameLocks [lockStripes]sync.Mutex
 
@@ -83,15 +83,15 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	}
 
 	s := &Service{
-		db:      db,
-		cfg:     cfg,
-		account: arns.Account{Region: cfg.Region, ID: cfg.AccountID},
-		log:     cfg.Log,
-		random:  rand.New(randomness{}), //nolint:gosec // see randomness
-		queues:  map[string]*queue{},
+		db:       db,
+		cfg:      cfg,
+		account:  arns.Account{Region: cfg.Region, ID: cfg.AccountID},
+		log:      cfg.Log,
+		random:   rand.New(randomness{}), //nolint:gosec // see randomness
+		queues:   waiting.NewQueues(),
+		timers:   waiting.NewTimers(),
+		watchers: waiting.NewWatchers(),
 	}
-	// Room for one: a second signal would say nothing more.
-	s.timers.wake = make(chan struct{}, 1)
 	s.runs, s.chunk = newRunWork(), runChunk
 
 	if err := s.openRooms(); err != nil {

@@ -49,7 +49,7 @@ func (s *Service) stimulate(ctx context.Context, key keys.Execution, apply stimu
 	// Nothing has changed, as after a tick that came too early.
 	// runTimers has taken the timer, so it is set again.
 	if len(turn.Events) == 0 && bytes.Equal(before, after) {
-		s.timers.set(key, st.NextTimer())
+		s.timers.Set(key, st.NextTimer())
 		return nil, applied
 	}
 	batch, err := s.storeTurn(key, before, st, after, turn, nil)

@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
 
@@ -59,29 +60,29 @@ func (s *Service) storeTurn(
 	}
 
 	if st.Status == execution.Running {
-		s.recent.put(key, state, chunk, events)
+		s.recent.Put(key, state, chunk, events)
 	} else {
 		// An ended execution rarely gets another stimulus.
-		s.recent.remove(key)
+		s.recent.Remove(key)
 	}
 
 	for _, t := range turn.Dequeued {
-		s.queue(t.Resource).remove(queuedTask{key, t.Thread, t.Attempt})
-		s.watchers.remove(queuedTask{key, t.Thread, t.Attempt})
+		s.queues.Of(t.Resource).Remove(waiting.Task{Execution: key, Thread: t.Thread, Attempt: t.Attempt})
+		s.watchers.Remove(waiting.Task{Execution: key, Thread: t.Thread, Attempt: t.Attempt})
 	}
 
 	if st.Status != execution.Running {
 		// watchRunning adds a watcher under the same lock, so none is added after this point.
-		for _, t := range s.watchers.ended(key) {
-			s.queue(execution.WatchQueue).put(t)
+		for _, t := range s.watchers.Ended(key) {
+			s.queues.Of(execution.WatchQueue).Put(t)
 		}
 	}
 
 	for _, t := range turn.Queued {
-		s.queue(t.Resource).put(taskOrder{queuedTask{key, t.Thread, t.Attempt}, int64(t.Queue)})
+		s.queues.Of(t.Resource).Put(waiting.Placed{Task: waiting.Task{Execution: key, Thread: t.Thread, Attempt: t.Attempt}, Order: int64(t.Queue)})
 	}
 
-	s.timers.set(key, st.NextTimer())
+	s.timers.Set(key, st.NextTimer())
 
 	return batch, nil
 }
@@ -92,8 +93,8 @@ func (s *Service) loadExecution(key keys.Execution) ([]byte, *execution.State, e
 	var data []byte
 	var err error
 	// The cache holds running executions only, and nearly all stimuli are for these.
-	item, ok := s.recent.get(key)
-	if data = item.state; !ok {
+	item, ok := s.recent.Get(key)
+	if data = item.State; !ok {
 		data, ok, err = s.db.Get(key.Running())
 	}
 

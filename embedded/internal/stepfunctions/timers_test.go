@@ -70,7 +70,7 @@ func TestTheTimerOfADeletedExecution(t *testing.T) {
 
 	b.svc.tick(t.Context(), key)
 
-	if due, next := b.svc.timers.pop(0, 1); len(due) > 0 || next != 0 {
+	if due, next := b.svc.timers.Pop(0, 1); len(due) > 0 || next != 0 {
 		t.Errorf("the timer of an execution that is no more: %v, %d", due, next)
 	}
 }
@@ -113,9 +113,7 @@ func TestTheEndOfTimersWaits(t *testing.T) {
 	go func() { ended <- svc.runTimers(ctx) }()
 
 	for taken := false; !taken; runtime.Gosched() {
-		svc.timers.mu.Lock()
-		taken = svc.timers.due.Len() == 0
-		svc.timers.mu.Unlock()
+		taken = svc.timers.Len() == 0
 	}
 
 	cancel()

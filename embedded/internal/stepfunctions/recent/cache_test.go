@@ -1,4 +1,4 @@
-package stepfunctions
+package recent
 
 import (
 	"slices"
@@ -9,15 +9,15 @@ import (
 	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
-// TestRecentDropsTheLeastRecentlyUsed compares recent with a list of the keys in the order of their use.
-func TestRecentDropsTheLeastRecentlyUsed(t *testing.T) {
-	const size = recentBytes / 4 // of a state: four and what an entry takes do not fit
+// TestTheLeastRecentlyUsedIsDropped compares recent with a list of the keys in the order of their use.
+func TestTheLeastRecentlyUsedIsDropped(t *testing.T) {
+	const size = most / 4 // of a state: four and what an entry takes do not fit
 
 	state := make([]byte, size)
 
 	rapid.Check(t, func(t *rapid.T) {
 		var (
-			r    recent
+			r    Cache
 			used []uint64 // newest first
 		)
 
@@ -28,9 +28,9 @@ func TestRecentDropsTheLeastRecentlyUsed(t *testing.T) {
 
 			switch rapid.SampledFrom([]string{"get", "put", "remove"}).Draw(t, "what") {
 			case "get":
-				item, ok := r.get(key)
-				if ok != known || ok && (item.key != key || len(item.state) != size || item.chunk != int64(id)) {
-					t.Fatalf("%d: %v, %d bytes, chunk %d; known: %v", id, ok, len(item.state), item.chunk, known)
+				item, ok := r.Get(key)
+				if ok != known || ok && (item.key != key || len(item.State) != size || item.Chunk != int64(id)) {
+					t.Fatalf("%d: %v, %d bytes, chunk %d; known: %v", id, ok, len(item.State), item.Chunk, known)
 				}
 
 				if ok {
@@ -41,11 +41,11 @@ func TestRecentDropsTheLeastRecentlyUsed(t *testing.T) {
 				if known {
 					chunk = 0 // keeps the turn
 				}
-				r.put(key, state, chunk, nil)
+				r.Put(key, state, chunk, nil)
 				used = slices.Insert(slices.DeleteFunc(used, func(u uint64) bool { return u == id }), 0, id)
 				used = used[:min(len(used), 3)]
 			case "remove":
-				r.remove(key)
+				r.Remove(key)
 				used = slices.DeleteFunc(used, func(u uint64) bool { return u == id })
 			}
 

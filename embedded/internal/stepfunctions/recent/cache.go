@@ -1,4 +1,4 @@
-package stepfunctions
+package recent
 
 import (
 	"sync"
@@ -6,64 +6,65 @@ import (
 	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
-// recentBytes bounds the memory of recent. That is little compared with Pebble, whose memory holds its
-// newest changes much longer than recent does.
-const recentBytes = 8 << 20
+// most bounds the memory of a cache, in bytes. That is little compared with Pebble, whose memory holds its
+// newest changes much longer.
+const most = 8 << 20
 
-// recent caches the stored form of recently active executions: the state and the newest turn that holds
+// Cache caches the stored form of recently active executions: the state and the newest turn that holds
 // documents. The next stimulus seldom reads more. It drops the least recently used execution. Entries
 // change under their execution's lock.
-type recent struct {
+type Cache struct {
 	mu    sync.Mutex
-	items map[keys.Execution]*recentItem
+	items map[keys.Execution]*Item
 	// newest and oldest are the ends of the list of all items; nil if there is none.
-	newest, oldest *recentItem
+	newest, oldest *Item
 	bytes          int
 }
 
-type recentItem struct {
+// Item is an execution in a cache.
+type Item struct {
 	key    keys.Execution
-	state  []byte
-	chunk  int64 // the id of the first event in events; 0 means no events
-	events []byte
+	State  []byte
+	Chunk  int64 // the id of the first event in Events; 0 means no events
+	Events []byte
 
-	newer, older *recentItem
+	newer, older *Item
 }
 
 // itemOverhead is the approximate memory of an entry without its texts, in bytes.
 const itemOverhead = 192
 
-func (i *recentItem) size() int { return cap(i.state) + cap(i.events) + itemOverhead }
+func (i *Item) size() int { return cap(i.State) + cap(i.Events) + itemOverhead }
 
-// get returns the state of an execution, and its newest turn with documents.
-func (r *recent) get(key keys.Execution) (recentItem, bool) {
+// Get returns the state of an execution, and its newest turn with documents.
+func (r *Cache) Get(key keys.Execution) (Item, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	item := r.items[key]
 	if item == nil {
-		return recentItem{}, false
+		return Item{}, false
 	}
 
 	// Used, and so the newest again.
 	r.unlink(item)
 	r.link(item)
 
-	return recentItem{key: key, state: item.state, chunk: item.chunk, events: item.events}, true
+	return Item{key: key, State: item.State, Chunk: item.Chunk, Events: item.Events}, true
 }
 
-// put stores a new state and, unless chunk is 0, a new turn.
-func (r *recent) put(key keys.Execution, state []byte, chunk int64, events []byte) {
+// Put stores a new state and, unless chunk is 0, a new turn.
+func (r *Cache) Put(key keys.Execution, state []byte, chunk int64, events []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	item := r.items[key]
 	if item == nil {
 		if r.items == nil {
-			r.items = map[keys.Execution]*recentItem{}
+			r.items = map[keys.Execution]*Item{}
 		}
 
-		item = &recentItem{key: key}
+		item = &Item{key: key}
 		r.items[key] = item
 	} else {
 		r.unlink(item)
@@ -72,21 +73,22 @@ func (r *recent) put(key keys.Execution, state []byte, chunk int64, events []byt
 
 	r.link(item)
 
-	item.state = state
+	item.State = state
 	// A turn without documents leaves the older one in place: the
 	// next stimulus reads documents from there.
 	if chunk != 0 {
-		item.chunk, item.events = chunk, events
+		item.Chunk, item.Events = chunk, events
 	}
 
 	r.bytes += item.size()
 	// The new entry stays even if it is over the bound alone.
-	for r.bytes > recentBytes && r.oldest != item {
+	for r.bytes > most && r.oldest != item {
 		r.drop(r.oldest)
 	}
 }
 
-func (r *recent) remove(key keys.Execution) {
+// Remove removes an execution.
+func (r *Cache) Remove(key keys.Execution) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
@@ -95,14 +97,14 @@ func (r *recent) remove(key keys.Execution) {
 	}
 }
 
-func (r *recent) drop(item *recentItem) {
+func (r *Cache) drop(item *Item) {
 	r.bytes -= item.size()
 	r.unlink(item)
 	delete(r.items, item.key)
 }
 
 // link makes an item, which is not in the list, the newest.
-func (r *recent) link(item *recentItem) {
+func (r *Cache) link(item *Item) {
 	item.older = r.newest
 	if r.newest != nil {
 		r.newest.newer = item
@@ -114,7 +116,7 @@ func (r *recent) link(item *recentItem) {
 }
 
 // unlink takes an item out of the list.
-func (r *recent) unlink(item *recentItem) {
+func (r *Cache) unlink(item *Item) {
 	if item.newer != nil {
 		item.newer.older = item.older
 	} else {

@@ -1,4 +1,4 @@
-package stepfunctions
+package waiting
 
 import (
 	"context"
@@ -8,52 +8,60 @@ import (
 	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
-// queuedTask is a task that waits for a worker.
-type queuedTask struct {
-	execution       keys.Execution
-	thread, attempt int64
+// Task is a task that waits for a worker.
+type Task struct {
+	Execution       keys.Execution
+	Thread, Attempt int64
 }
 
-// queue gives the tasks of one activity to the waiting polls, the oldest task to the
+// Queue gives the tasks of one activity to the waiting polls, the oldest task to the
 // oldest poll. A task is either in the heap or with exactly one poll.
-type queue struct {
+type Queue struct {
 	mu    sync.Mutex
-	tasks ordered.Keys[queuedTask]
+	tasks ordered.Keys[Task]
 	polls []*poll
 }
 
 // poll is a GetActivityTask that waits.
 type poll struct {
 	// task receives the poll's task. It has a buffer of one, so that match never blocks.
-	task chan taskOrder
+	task chan Placed
 	done bool // the poll has its task, or has given up
 }
 
-// taskOrder is a task with its place in the queue.
-type taskOrder struct {
-	queuedTask
-	order int64
+// Placed is a task with its place in the queue.
+type Placed struct {
+	Task
+	Order int64
 }
 
-// put adds a task, or puts one back in its old place.
-func (q *queue) put(t taskOrder) {
+// Put adds a task, or puts one back in its old place.
+func (q *Queue) Put(t Placed) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	q.tasks.Set(t.queuedTask, t.order)
+	q.tasks.Set(t.Task, t.Order)
 	q.match()
 }
 
-// remove removes a task that is over.
-func (q *queue) remove(t queuedTask) {
+// Remove removes a task that is over.
+func (q *Queue) Remove(t Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
 	q.tasks.Remove(t)
 }
 
+// Len returns the number of tasks that wait.
+func (q *Queue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return q.tasks.Len()
+}
+
 // match gives tasks to polls while there are both. The caller holds q.mu.
-func (q *queue) match() {
+func (q *Queue) match() {
 	for len(q.polls) > 0 && q.tasks.Len() > 0 {
 		p := q.polls[0]
 		// Cleared, so that the array does not keep the poll in memory.
@@ -67,19 +75,19 @@ func (q *queue) match() {
 		key, order, _ := q.tasks.Min()
 		q.tasks.Remove(key)
 		p.done = true
-		p.task <- taskOrder{key, order}
+		p.task <- Placed{key, order}
 	}
 }
 
-// take waits for a task until ctx ends; ok is false then. A task that arrives at the same
+// Take waits for a task until ctx ends; ok is false then. A task that arrives at the same
 // moment goes back to its place.
-func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
+func (q *Queue) Take(ctx context.Context) (t Placed, ok bool) {
 	// A caller that has gone already must not be given a task.
 	if ctx.Err() != nil {
 		return t, false
 	}
 
-	p := &poll{task: make(chan taskOrder, 1)}
+	p := &poll{task: make(chan Placed, 1)}
 	q.mu.Lock()
 	q.polls = append(q.polls, p)
 	q.match()
@@ -104,14 +112,14 @@ func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 
 	// The task came after ctx had ended: it returns to its place, and another poll may take it.
 	t = <-p.task
-	q.tasks.Set(t.queuedTask, t.order)
+	q.tasks.Set(t.Task, t.Order)
 	q.match()
 
-	return taskOrder{}, false
+	return Placed{}, false
 }
 
 // removePoll removes a poll that has given up. The caller holds q.mu.
-func (q *queue) removePoll(p *poll) {
+func (q *Queue) removePoll(p *poll) {
 	for i, other := range q.polls {
 		if other == p {
 			q.polls = append(q.polls[:i], q.polls[i+1:]...)
@@ -120,15 +128,24 @@ func (q *queue) removePoll(p *poll) {
 	}
 }
 
-// queue returns the queue of an activity. The queue and its tasks outlive a deleted activity.
-func (s *Service) queue(arn string) *queue {
-	s.queuesMu.Lock()
-	defer s.queuesMu.Unlock()
+// Queues has the queues by name.
+type Queues struct {
+	mu   sync.Mutex
+	list map[string]*Queue
+}
 
-	q := s.queues[arn]
+// NewQueues returns a list without queues.
+func NewQueues() *Queues { return &Queues{list: map[string]*Queue{}} }
+
+// Of returns the queue of an activity. The queue and its tasks outlive a deleted activity.
+func (l *Queues) Of(arn string) *Queue {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	q := l.list[arn]
 	if q == nil {
-		q = &queue{}
-		s.queues[arn] = q
+		q = &Queue{}
+		l.list[arn] = q
 	}
 
 	return q
