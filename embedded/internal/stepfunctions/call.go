@@ -15,6 +15,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/wire"
 )
@@ -131,7 +132,7 @@ func (s *Service) makeCall(ctx context.Context, q *waiting.Queue, task waiting.P
 		}
 	}
 
-	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
+	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, requests.ErrNoExecution) {
 		return // the task was over before its call was answered
 	}
 

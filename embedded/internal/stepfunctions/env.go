@@ -36,20 +36,20 @@ func (s *Service) env(key keys.Execution, st *execution.State, rev *machines.Rev
 
 // identity returns the names and ARNs that the context object shows for an execution.
 func (s *Service) identity(st *execution.State, rev *machines.Revision) execution.Identity {
-	o, err := s.originOf(rev.Machine, st)
+	o, err := s.runs.Origin(rev.Machine, st)
 	// The context object cannot fail: without its Map Run, the child gets the machine's names.
 	if err != nil {
 		s.log.Error("step functions: context object", "machine", rev.Machine, "execution", st.Name, "error", err)
 	}
 
 	i := execution.Identity{
-		ARN:         s.originARN(o, st.Name),
+		ARN:         s.runs.ExecutionARN(o, st.Name),
 		RoleARN:     rev.RoleARN,
-		MachineARN:  s.machineARN(o),
+		MachineARN:  s.runs.MachineARN(o),
 		MachineName: rev.Machine,
 	}
-	if o.run != nil {
-		i.MachineName = arns.Labeled(rev.Machine, o.run.label())
+	if o.Run != nil {
+		i.MachineName = arns.Labeled(rev.Machine, o.Run.Label())
 	}
 
 	return i
@@ -70,7 +70,7 @@ func (s *Service) envOf(key keys.Execution, rev *machines.Revision) *execution.E
 		},
 	}
 	if rev.Program.Distributed {
-		env.NewRun = func(state *asl.State) (uint64, string, error) { return s.newRunName(rev.Machine, state) }
+		env.NewRun = func(state *asl.State) (uint64, string, error) { return s.runs.NewName(rev.Machine, state) }
 	}
 
 	return env

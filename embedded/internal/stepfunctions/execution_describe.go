@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
@@ -42,12 +43,12 @@ type executionDescription struct {
 }
 
 // summarize returns the part of a description that lists have too.
-func (s *Service) summarize(o origin, st *execution.State) *executionDescription {
+func (s *Service) summarize(o mapruns.Origin, st *execution.State) *executionDescription {
 	d := &executionDescription{
-		ExecutionArn:    s.originARN(o, st.Name),
-		StateMachineArn: s.machineARN(o),
-		VersionArn:      s.account.Version(o.machine, st.Version),
-		AliasArn:        s.account.Alias(o.machine, st.Alias),
+		ExecutionArn:    s.runs.ExecutionARN(o, st.Name),
+		StateMachineArn: s.runs.MachineARN(o),
+		VersionArn:      s.account.Version(o.Machine, st.Version),
+		AliasArn:        s.account.Alias(o.Machine, st.Alias),
 		Name:            st.Name,
 		Status:          st.Status.String(),
 		StartDate:       requests.Stamp(st.Started),
@@ -55,11 +56,11 @@ func (s *Service) summarize(o origin, st *execution.State) *executionDescription
 		RedriveCount:    st.Redrives,
 		RedriveDate:     requests.OptionalStamp(st.Redriven),
 	}
-	if o.run == nil {
+	if o.Run == nil {
 		return d
 	}
 
-	if d.MapRunArn = s.runARN(o.run); o.run.Express {
+	if d.MapRunArn = s.runs.ARN(o.Run); o.Run.Express {
 		// The service does not return the date for Express executions.
 		d.RedriveDate = nil
 	}
@@ -82,7 +83,7 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 		return nil, err
 	}
 
-	o, err := s.originOf(m.Name, st)
+	o, err := s.runs.Origin(m.Name, st)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +99,8 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 
 	// A child's own status stays FAILED, TIMED_OUT or ABORTED: only its
 	// Map Run knows that it waits for a redrive.
-	d.RedriveStatus, d.RedriveStatusReason = s.redriveStatus(st, o.run)
-	if o.run.waits(key, st) {
+	d.RedriveStatus, d.RedriveStatusReason = s.redriveStatus(st, o.Run)
+	if o.Run.Waits(key, st) {
 		d.Status = pendingRedrive
 	}
 
@@ -149,15 +150,15 @@ func (s *Service) describeForExecution(_ context.Context, in *executionRequest) 
 	answer := s.machines.Describe(m, rev)
 	answer["updateDate"] = requests.Stamp(rev.Updated)
 
-	o, err := s.originOf(m.Name, st)
-	if err != nil || o.run == nil {
+	o, err := s.runs.Origin(m.Name, st)
+	if err != nil || o.Run == nil {
 		return answer, err
 	}
 
 	// The machine of a child is the item processor of the Map.
-	answer["stateMachineArn"], answer["name"] = s.machineARN(o), arns.Labeled(m.Name, o.run.label())
-	answer["definition"] = string(rev.Program.States[o.run.Map].Distributed.Definition)
-	answer["label"], answer["mapRunArn"] = o.run.label(), s.runARN(o.run)
+	answer["stateMachineArn"], answer["name"] = s.runs.MachineARN(o), arns.Labeled(m.Name, o.Run.Label())
+	answer["definition"] = string(rev.Program.States[o.Run.Map].Distributed.Definition)
+	answer["label"], answer["mapRunArn"] = o.Run.Label(), s.runs.ARN(o.Run)
 
 	return answer, nil
 }

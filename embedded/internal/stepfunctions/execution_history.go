@@ -38,9 +38,9 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	if o, err := s.originOf(m.Name, st); err != nil {
+	if o, err := s.runs.Origin(m.Name, st); err != nil {
 		return nil, err
-	} else if o.run != nil && o.run.Express {
+	} else if o.Run != nil && o.Run.Express {
 		// The history of an Express execution cannot be read, also when a Map Run has started it.
 		return nil, machines.WrongType()
 	}

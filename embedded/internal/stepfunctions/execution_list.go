@@ -10,6 +10,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/pages"
 	"ratchet/embedded/internal/stepfunctions/requests"
 )
@@ -47,7 +48,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 	var more bool
 
 	if in.StatusFilter == pendingRedrive {
-		found, more, err = s.waitingChildren(from.run, before, size, of)
+		found, more, err = s.waitingChildren(from.Run, before, size, of)
 	} else {
 		found, more, err = s.newestExecutions(from.number, in.StatusFilter, before, size, of)
 	}
@@ -61,12 +62,12 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 		NextToken  *string                 `json:"nextToken,omitempty"`
 	}{Executions: make([]*executionDescription, len(found))}
 	for i, f := range found {
-		d := s.summarize(from.origin, f.state)
-		if from.run != nil {
+		d := s.summarize(from.Origin, f.state)
+		if from.Run != nil {
 			d.ItemCount = f.state.Child.Items
 		}
 
-		if from.run.waits(keys.Execution{Machine: from.number, ID: f.id}, f.state) {
+		if from.Run.Waits(keys.Execution{Machine: from.number, ID: f.id}, f.state) {
 			d.Status = pendingRedrive
 		}
 
@@ -84,7 +85,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 
 // listSource is the source of a list of executions: a machine or a Map Run.
 type listSource struct {
-	origin
+	mapruns.Origin
 	number uint64 // of the machine or of the Map Run
 	keep   func(*execution.State) bool
 }
@@ -96,13 +97,13 @@ func (s *Service) listSource(machineARN, runARN string) (l listSource, err error
 	case machineARN != "" && runARN != "":
 		return l, requests.Invalid("Only one of stateMachineArn and mapRunArn can be specified")
 	case runARN != "":
-		k, r, err := s.runNamed(runARN)
+		k, r, err := s.runs.Named(runARN)
 		if err != nil {
 			return l, err
 		}
 
 		// The children have the Map Run's number in their keys, so the list needs no filter.
-		return listSource{origin{r.Machine, r}, k.ID, func(*execution.State) bool { return true }}, nil
+		return listSource{mapruns.Origin{Machine: r.Machine, Run: r}, k.ID, func(*execution.State) bool { return true }}, nil
 	}
 
 	t, err := s.machines.Target(machineARN)
@@ -114,23 +115,15 @@ func (s *Service) listSource(machineARN, runARN string) (l listSource, err error
 		return l, machines.WrongType()
 	}
 
-	return listSource{origin{machine: t.Machine.Name}, t.Machine.ID, t.Started}, nil
+	return listSource{mapruns.Origin{Machine: t.Machine.Name}, t.Machine.ID, t.Started}, nil
 }
 
 // pendingRedrive is the status of a child that waits for a redrive.
 const pendingRedrive = "PENDING_REDRIVE"
 
-// waits reports whether a child of the Map Run, which may be nil, waits for a redrive.
-// A redrive takes the children in the order of their numbers. RedriveAt is
-// the first child that the redrive has not reached.
-func (r *mapRun) waits(k keys.Execution, st *execution.State) bool {
-	return r != nil && r.RedriveAt != 0 && k.ID >= r.RedriveAt &&
-		st.Status != execution.Running && st.Status != execution.Succeeded
-}
-
 // waitingChildren is newestExecutions for the children that wait for a redrive.
 func (s *Service) waitingChildren(
-	r *mapRun, before uint64, size int, keep func(*execution.State) bool,
+	r *mapruns.Run, before uint64, size int, keep func(*execution.State) bool,
 ) (found []listed, more bool, err error) {
 	if r == nil {
 		return nil, false, requests.Invalid("PENDING_REDRIVE needs a mapRunArn")
@@ -235,7 +228,7 @@ func (s *Service) newestWithStatus(
 	err = s.db.Scan(lo, hi, true, func(k, _ []byte) (bool, error) {
 		_, st, err := s.loadExecution(keys.Execution{Machine: machine, ID: keys.Number(k)})
 		// Removed since the scan, with its machine.
-		if errors.Is(err, errNoExecution) {
+		if errors.Is(err, requests.ErrNoExecution) {
 			return true, nil
 		}
 

@@ -45,7 +45,7 @@ func (s *Service) executionNamed(arn string) (keys.Execution, *machines.Machine,
 		name, _, _ = strings.Cut(name, ":")
 	}
 
-	id, found, err := s.db.Get(childNameKey(m.ID, label, name))
+	id, found, err := s.db.Get(keys.ChildName(m.ID, label, name))
 	if err != nil {
 		return keys.Execution{}, nil, fmt.Errorf("look up execution %s: %w", name, err)
 	}

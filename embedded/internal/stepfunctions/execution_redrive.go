@@ -9,6 +9,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
@@ -86,4 +87,18 @@ func (s *Service) revive(ctx context.Context, m *machines.Machine, key keys.Exec
 	defer release()
 
 	return s.stimulate(ctx, key, apply)
+}
+
+// redriveStatus returns whether an execution can be redriven, and why not.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
+func (s *Service) redriveStatus(st *execution.State, r *mapruns.Run) (status, reason string) {
+	reason = st.NotRedrivable(s.cfg.Clock.Now())
+	switch {
+	case reason != "":
+		return "NOT_REDRIVABLE", reason
+	case r != nil:
+		return "REDRIVABLE_BY_MAP_RUN", ""
+	default:
+		return "REDRIVABLE", ""
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
@@ -154,14 +155,14 @@ func (s *Service) startStandard(ctx context.Context, t machines.Target, name str
 
 	st := &execution.State{Name: name, Revision: rev.ID, Version: t.Version, Alias: t.Alias}
 
-	first := &firstTurn{named: named, value: binary.BigEndian.AppendUint64(nil, next)}
+	first := &mapruns.First{Named: named, Value: binary.BigEndian.AppendUint64(nil, next)}
 
 	return s.storeFirstTurn(ctx, keys.Execution{Machine: m.ID, ID: next}, first, st, rev, input)
 }
 
 // storeFirstTurn runs and stores the execution's first turn.
 func (s *Service) storeFirstTurn(
-	ctx context.Context, key keys.Execution, first *firstTurn, st *execution.State, rev *machines.Revision, input []byte,
+	ctx context.Context, key keys.Execution, first *mapruns.First, st *execution.State, rev *machines.Revision, input []byte,
 ) (*store.Batch, int64, error) {
 	// storeTurn makes tasks and timers visible before it returns, so workers
 	// may come at once. They wait for this lock.

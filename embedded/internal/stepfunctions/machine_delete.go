@@ -40,7 +40,7 @@ func (s *Service) removeMachine(ctx context.Context, m *machines.Machine) error 
 	// An ended execution starts no more Map Runs, and an ended Map Run no more children. A child that was
 	// aborted here may have started a Map Run of its own before, so the loop lists the Map Runs again.
 	for {
-		runs, err := s.runsOf(m.ID)
+		runs, err := s.runs.Of(m.ID)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (s *Service) stopExecutions(ctx context.Context, number uint64) error {
 			}
 
 			// It has ended by itself since it was listed.
-			if err != nil && !errors.Is(err, execution.ErrNotRunning) && !errors.Is(err, errNoExecution) {
+			if err != nil && !errors.Is(err, execution.ErrNotRunning) && !errors.Is(err, requests.ErrNoExecution) {
 				return err
 			}
 		}
@@ -87,10 +87,9 @@ func (s *Service) stopExecutions(ctx context.Context, number uint64) error {
 func (s *Service) removeEnded(m *machines.Machine, runs []uint64) (done bool, err error) {
 	return s.machines.Remove(m, func(b *store.Batch) (bool, error) {
 		// From here to the commit, no turn can add a Map Run or a child.
-		s.runsMu.Lock()
-		defer s.runsMu.Unlock()
+		defer s.runs.Freeze()()
 
-		now, err := s.runsOf(m.ID)
+		now, err := s.runs.Of(m.ID)
 		if err != nil || !slices.Equal(now, runs) {
 			b.Discard()
 			return false, err
@@ -122,16 +121,6 @@ func removeNumber(b *store.Batch, id uint64) {
 	} {
 		b.DeleteRange(keys.Of(kind, id), keys.Of(kind, id+1))
 	}
-}
-
-// runsOf returns the numbers of a machine's Map Runs.
-func (s *Service) runsOf(machine uint64) (runs []uint64, err error) {
-	err = s.db.Scan(keys.Of(keys.MapRun, machine), keys.Of(keys.MapRun, machine+1), false, func(k, _ []byte) (bool, error) {
-		runs = append(runs, keys.Number(k))
-		return true, nil
-	})
-
-	return runs, err
 }
 
 // runningExecutions returns up to most running executions of a machine.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 )
 
 // longWait is a state that keeps a child running.
@@ -113,7 +114,7 @@ func testEndingMapRunStartsNothing(t *testing.T, b *bench) {
 	execution := b.start(machine, "e", `[1,2]`)
 	synctest.Wait()
 
-	k, r, err := b.svc.runNamed(*b.mapRuns(execution)[0].MapRunArn)
+	k, r, err := b.svc.runs.Named(*b.mapRuns(execution)[0].MapRunArn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func testEndingMapRunStartsNothing(t *testing.T, b *bench) {
 
 	b.stopExecution(execution)
 
-	if _, err := b.svc.startChild(t.Context(), k, r, 1, inputs[0]); !errors.Is(err, errRunOver) {
+	if _, err := b.svc.startChild(t.Context(), k, r, 1, inputs[0]); !errors.Is(err, mapruns.ErrEnding) {
 		t.Error(err)
 	}
 

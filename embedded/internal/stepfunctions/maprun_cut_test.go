@@ -13,6 +13,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
@@ -94,8 +95,9 @@ func (c *cutter) step() bool {
 }
 
 func (c *cutter) advance() bool {
-	k, ok := c.svc.runs.pop()
+	ok := c.svc.runs.Listed() > 0
 	if ok {
+		k, _ := c.svc.runs.Take(context.Background())
 		if err := c.svc.advanceRun(context.Background(), k); err != nil {
 			c.rt.Fatal(err)
 		}
@@ -137,12 +139,12 @@ func (c *cutter) check() {
 	prefix := keys.Of(keys.MapRun)
 
 	err := c.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, _ []byte) (bool, error) {
-		r, err := c.svc.loadRun(keys.Run{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
+		r, err := c.svc.runs.Load(keys.Run{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
 		if err != nil {
 			return false, err
 		}
 
-		var executions, items tally
+		var executions, items mapruns.Tally
 		for _, kind := range []byte{keys.Running, keys.Ended} {
 			err := c.db.Scan(keys.Of(kind, r.ID), keys.Of(kind, r.ID+1), false, func(_, v []byte) (bool, error) {
 				st, err := execution.ReadState(v)
@@ -162,7 +164,7 @@ func (c *cutter) check() {
 			}
 		}
 
-		if items.total() != int64(r.Next.Item) || r.Concurrency > 0 && executions[execution.Running] > r.Concurrency {
+		if items.Total() != int64(r.Next.Item) || r.Concurrency > 0 && executions[execution.Running] > r.Concurrency {
 			c.rt.Fatalf("Map Run %+v has the children %v with the items %v", r, executions, items)
 		}
 

@@ -13,6 +13,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // reopens opens another service over the store, which fails if an execution runs without its machine.
@@ -92,7 +93,7 @@ func testChildIsRedrivenWhileTheMachineIsDeleted(t *testing.T, b *bench) {
 	})
 	b.reopens()
 
-	if !errors.Is(err, errNoExecution) {
+	if !errors.Is(err, requests.ErrNoExecution) {
 		t.Error(err)
 	}
 }
@@ -108,7 +109,7 @@ func testExecutionIsDeletedSinceItWasFound(t *testing.T, b *bench) {
 	parent := b.start(machine, "e", `[1]`)
 	synctest.Wait()
 
-	run, r, err := b.svc.runNamed(*b.mapRuns(parent)[0].MapRunArn)
+	run, r, err := b.svc.runs.Named(*b.mapRuns(parent)[0].MapRunArn)
 	if err != nil {
 		t.Fatal(err)
 	}

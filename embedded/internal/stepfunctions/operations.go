@@ -11,7 +11,7 @@ import (
 // Wire returns the operations for wire.NewHandler.
 func (s *Service) Wire() wire.Service {
 	operations := s.ownOperations()
-	for _, room := range []map[string]wire.Operation{s.machines.Operations(), s.activities.Operations()} {
+	for _, room := range []map[string]wire.Operation{s.machines.Operations(), s.activities.Operations(), s.runs.Operations()} {
 		maps.Copy(operations, room)
 	}
 
@@ -36,10 +36,8 @@ func (s *Service) ownOperations() map[string]wire.Operation {
 		"StopExecution":                    requests.Decoded(s.stopExecution),
 		"RedriveExecution":                 requests.Decoded(s.redriveExecution),
 		"GetExecutionHistory":              requests.Decoded(s.executionHistory),
-		// maprun_api.go
-		"DescribeMapRun": requests.Decoded(s.describeMapRun),
-		"ListMapRuns":    requests.Decoded(s.listMapRuns),
-		"UpdateMapRun":   requests.Decoded(s.updateMapRun),
+		// maprun_list.go
+		"ListMapRuns": requests.Decoded(s.listMapRuns),
 		// teststate.go
 		"TestState": requests.Decoded(s.testState),
 		// tags.go

@@ -57,7 +57,7 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 
 		answer, err := s.startTask(ctx, task, worker)
 		switch {
-		case errors.Is(err, execution.ErrNotScheduled), errors.Is(err, errNoExecution):
+		case errors.Is(err, execution.ErrNotScheduled), errors.Is(err, requests.ErrNoExecution):
 			// The task ended before this poll could start it. The next task may be there already.
 			continue
 		case errors.Is(err, errCallerGone):

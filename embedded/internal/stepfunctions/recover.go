@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
@@ -21,7 +22,7 @@ func (s *Service) recoverExecutions() error {
 			return false, fmt.Errorf("read execution %d: %w", id.ID, err)
 		}
 
-		rev, err := s.machines.Revision(ownerOf(id, st), st.Revision)
+		rev, err := s.machines.Revision(mapruns.Owner(id, st), st.Revision)
 		if err != nil {
 			return false, err
 		}

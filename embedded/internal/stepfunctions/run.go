@@ -9,6 +9,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // Limits of timers.
@@ -110,7 +111,7 @@ func (s *Service) tick(ctx context.Context, key keys.Execution) {
 		return env.Tick(st)
 	})
 	// A deleted execution needs no timer any more.
-	if err != nil && !errors.Is(err, errNoExecution) {
+	if err != nil && !errors.Is(err, requests.ErrNoExecution) {
 		// The end of ctx interrupts an evaluation, which is no fault.
 		if ctx.Err() == nil {
 			s.log.Error("step functions: timer", "machine", key.Machine, "execution", key.ID, "error", err)

@@ -13,6 +13,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/recent"
 	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
@@ -46,6 +47,7 @@ type Service struct {
 
 	machines   *machines.Catalog
 	activities *activities.List
+	runs       *mapruns.Book
 
 	// queueOrder is the number of the task that joined a queue last.
 	queueOrder atomic.Uint64
@@ -53,13 +55,9 @@ type Service struct {
 	timers     *waiting.Timers
 	watchers   *waiting.Watchers
 	recent     recent.Cache
-	runs       runWork
 
 	// chunk is runChunk, or less in tests.
 	chunk int
-
-	// runsMu guards the records of Map Runs. It is locked after the lock of an execution.
-	runsMu sync.Mutex
 
 	executionLocks, nameLocks [lockStripes]sync.Mutex
 
@@ -92,14 +90,14 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 		timers:   waiting.NewTimers(),
 		watchers: waiting.NewWatchers(),
 	}
-	s.runs, s.chunk = newRunWork(), runChunk
+	s.chunk = runChunk
 
 	if err := s.openRooms(); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
 
 	s.operations = s.Wire().Operations
-	if err := errors.Join(s.recoverExecutions(), s.recoverExpress(), s.recoverRuns()); err != nil {
+	if err := errors.Join(s.recoverExecutions(), s.recoverExpress()); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
 
@@ -108,7 +106,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 
 func (s *Service) lock(k keys.Execution) *sync.Mutex { return &s.executionLocks[k.ID%lockStripes] }
 
-// openRooms opens the numbers, the machines and the activities.
+// openRooms opens the numbers, the machines, the activities and the Map Runs.
 func (s *Service) openRooms() (err error) {
 	if s.ids, err = keys.OpenSequence(s.db); err != nil {
 		return err
@@ -118,7 +116,11 @@ func (s *Service) openRooms() (err error) {
 		return err
 	}
 
-	s.activities, err = activities.Open(s.db, s.account, s.cfg.Clock, s.ids)
+	if s.activities, err = activities.Open(s.db, s.account, s.cfg.Clock, s.ids); err != nil {
+		return err
+	}
+
+	s.runs, err = mapruns.Open(s.db, s.account, s.cfg.Clock, s.random, s.ids, s.machines)
 
 	return err
 }

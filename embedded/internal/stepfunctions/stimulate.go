@@ -7,13 +7,9 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/store"
-	"ratchet/embedded/internal/wire"
 )
-
-// errNoExecution reports that there is no such execution. The caller gets it unchanged if the execution
-// was deleted after its name was looked up.
-var errNoExecution error = wire.Errorf("ExecutionDoesNotExist", "Execution Does Not Exist")
 
 // stimulus changes an execution's state and returns the turn that results.
 type stimulus func(env *execution.Env, st *execution.State) (*execution.Turn, error)
@@ -32,7 +28,7 @@ func (s *Service) stimulate(ctx context.Context, key keys.Execution, apply stimu
 		return nil, err
 	}
 
-	rev, err := s.machines.Revision(ownerOf(key, st), st.Revision)
+	rev, err := s.machines.Revision(mapruns.Owner(key, st), st.Revision)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
@@ -13,13 +15,13 @@ import (
 // state is the stored form of st, and before is the stored form of the state before the turn. before is
 // nil in the first turn, and first is nil in all others. The caller holds the execution's lock.
 func (s *Service) storeTurn(
-	key keys.Execution, before []byte, st *execution.State, state []byte, turn *execution.Turn, first *firstTurn,
+	key keys.Execution, before []byte, st *execution.State, state []byte, turn *execution.Turn, first *mapruns.First,
 ) (*store.Batch, error) {
 	batch := s.db.NewBatch()
 
 	var was execution.Status
 	if before == nil {
-		batch.Set(first.named, first.value)
+		batch.Set(first.Named, first.Value)
 	} else if was = execution.StoredStatus(before); was == execution.Running {
 		// A running execution has one key. An ended one has two: its state,
 		// and the entry in the list of its status.
@@ -54,7 +56,7 @@ func (s *Service) storeTurn(
 	}
 
 	// Memory follows the store: if the batch fails, queues and timers stay as they are.
-	if err := s.applyTurn(batch, key, was, st, turn, first); err != nil {
+	if err := s.runs.Apply(batch, key, was, st, turn, first); err != nil {
 		batch.Discard()
 		return nil, fmt.Errorf("store a turn of execution %d: %w", key.ID, err)
 	}
@@ -88,7 +90,7 @@ func (s *Service) storeTurn(
 }
 
 // loadExecution returns an execution's state, running or ended, with its stored form. It
-// fails with errNoExecution. A caller without the execution's lock may see an older state.
+// fails with requests.ErrNoExecution. A caller without the execution's lock may see an older state.
 func (s *Service) loadExecution(key keys.Execution) ([]byte, *execution.State, error) {
 	var data []byte
 	var err error
@@ -107,7 +109,7 @@ func (s *Service) loadExecution(key keys.Execution) ([]byte, *execution.State, e
 	}
 
 	if !ok {
-		return nil, nil, errNoExecution
+		return nil, nil, requests.ErrNoExecution
 	}
 
 	st, err := execution.ReadState(data)

@@ -98,7 +98,7 @@ func (s *Service) applyToTask(ctx context.Context, token taskToken, apply stimul
 	}
 
 	switch {
-	case errors.Is(err, errNoExecution):
+	case errors.Is(err, requests.ErrNoExecution):
 		// The machine was deleted, and the execution with it.
 		return nil, wire.Errorf("TaskDoesNotExist", "Task Does Not Exist: 'Provided task does not exist'")
 	case errors.Is(err, execution.ErrTaskTimedOut):

@@ -7,6 +7,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/wire"
 )
@@ -22,7 +23,7 @@ func (s *Service) runWatches(ctx context.Context) error {
 
 		err := s.watch(ctx, task)
 		// Not scheduled means that the task was over already.
-		if err != nil && !errors.Is(err, execution.ErrNotScheduled) && !errors.Is(err, errNoExecution) {
+		if err != nil && !errors.Is(err, execution.ErrNotScheduled) && !errors.Is(err, requests.ErrNoExecution) {
 			s.retryCall(ctx, q, task, err)
 		}
 	}
@@ -57,7 +58,7 @@ func (s *Service) watch(ctx context.Context, task waiting.Placed) error {
 	}
 
 	st, err := s.watchRunning(key, task)
-	if errors.Is(err, errNoExecution) {
+	if errors.Is(err, requests.ErrNoExecution) {
 		// Deleted since it was looked up.
 		return s.storeWatched(ctx, task, nil, s.refusal(call, executionDoesNotExist(arn)))
 	}

@@ -50,6 +50,16 @@ func ExecutionName(machine uint64, name string) []byte {
 	return append(Of(Name, machine), name...)
 }
 
+// ChildName returns the key of the name of an execution that a Map Run has started; the
+// label is "" for other executions.
+func ChildName(machine uint64, label, name string) []byte {
+	if label == "" {
+		return ExecutionName(machine, name)
+	}
+
+	return ExecutionName(machine, label+"/"+name)
+}
+
 // Numbers returns the value under the name of a child of a Map Run: both numbers. Under other names there is
 // only the execution's number.
 func (k Execution) Numbers() []byte {

@@ -113,3 +113,7 @@ func CheckIncluded(data string) error {
 
 // ISO writes a time as tasks see it, with milliseconds.
 func ISO(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// ErrNoExecution reports that there is no such execution. The caller gets it unchanged if the execution
+// was deleted after its name was looked up.
+var ErrNoExecution error = wire.Errorf("ExecutionDoesNotExist", "Execution Does Not Exist")

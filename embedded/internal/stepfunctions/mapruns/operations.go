@@ -1,17 +1,14 @@
-package stepfunctions
+package mapruns
 
 import (
 	"context"
-	"fmt"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
-	"ratchet/embedded/internal/stepfunctions/keys"
-	"ratchet/embedded/internal/stepfunctions/pages"
 	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
-// mapRunCounts are the counts of a Map Run's executions, or of their items.
-type mapRunCounts struct {
+// counts are the counts of a Map Run's executions, or of their items.
+type counts struct {
 	Pending               int64 `json:"pending"`
 	Running               int64 `json:"running"`
 	Succeeded             int64 `json:"succeeded"`
@@ -27,17 +24,17 @@ type mapRunCounts struct {
 // counts returns counts as DescribeMapRun answers them. The results of a Map Run without a
 // ResultWriter count as written once it has succeeded.
 // Source: LocalStack's recordings of AWS (test_sfn_api_map_run).
-func (r *mapRun) counts(t, waiting *tally, pending, notRedrivable int64) mapRunCounts {
-	c := mapRunCounts{
+func (r *Run) counts(t, waiting *Tally, pending, notRedrivable int64) counts {
+	c := counts{
 		Pending:               pending,
 		Running:               t[execution.Running],
 		Succeeded:             t[execution.Succeeded],
 		Failed:                t[execution.Failed],
 		TimedOut:              t[execution.TimedOut],
 		Aborted:               t[execution.Aborted],
-		Total:                 t.total() + waiting.total() + pending,
+		Total:                 t.Total() + waiting.Total() + pending,
 		FailuresNotRedrivable: notRedrivable,
-		PendingRedrive:        waiting.total(),
+		PendingRedrive:        waiting.Total(),
 	}
 	if r.Status == execution.Succeeded {
 		c.ResultsWritten = c.Succeeded
@@ -46,17 +43,17 @@ func (r *mapRun) counts(t, waiting *tally, pending, notRedrivable int64) mapRunC
 	return c
 }
 
-type mapRunRequest struct{ MapRunArn string }
+type describeRequest struct{ MapRunArn string }
 
-func (s *Service) describeMapRun(_ context.Context, in *mapRunRequest) (any, error) {
-	_, r, err := s.runNamed(in.MapRunArn)
+func (l *Book) describe(_ context.Context, in *describeRequest) (any, error) {
+	_, r, err := l.Named(in.MapRunArn)
 	if err != nil {
 		return nil, err
 	}
 
 	answer := map[string]any{
-		"mapRunArn":                  s.runARN(r),
-		"executionArn":               s.parentARN(r),
+		"mapRunArn":                  l.ARN(r),
+		"executionArn":               l.ParentARN(r),
 		"status":                     r.Status.String(),
 		"startDate":                  requests.Stamp(r.Started),
 		"maxConcurrency":             r.Concurrency,
@@ -75,80 +72,10 @@ func (s *Service) describeMapRun(_ context.Context, in *mapRunRequest) (any, err
 	}
 
 	// The counts include turns that may not be on disk yet.
-	return answer, s.db.Barrier()
+	return answer, l.db.Barrier()
 }
 
-// listMapRuns lists the Map Runs that an execution has started, the newest first.
-func (s *Service) listMapRuns(_ context.Context, in *struct {
-	pages.Request
-	ExecutionArn string
-}) (any, error) {
-	parent, m, err := s.executionNamed(in.ExecutionArn)
-	if err != nil {
-		return nil, err
-	}
-
-	size, err := pages.Size(in.MaxResults)
-	if err != nil {
-		return nil, err
-	}
-
-	before := ^uint64(0)
-	if in.NextToken != "" {
-		if before, err = pages.Read(in.NextToken, keys.RunOf, parent.ID); err != nil {
-			return nil, err
-		}
-	}
-
-	var runs []uint64
-
-	err = s.db.Scan(keys.Of(keys.RunOf, parent.Machine, parent.ID), keys.Run{ID: before}.OfExecution(parent), true,
-		func(k, _ []byte) (bool, error) {
-			runs = append(runs, keys.Number(k))
-			// One more than a page shows that there is another page.
-			return len(runs) <= size, nil
-		})
-	if err != nil {
-		return nil, fmt.Errorf("list Map Runs: %w", err)
-	}
-
-	answer := struct {
-		MapRuns   []map[string]any `json:"mapRuns"`
-		NextToken *string          `json:"nextToken,omitempty"`
-	}{MapRuns: []map[string]any{}}
-	if len(runs) > size {
-		runs = runs[:size]
-		answer.NextToken = pages.Token(keys.RunOf, parent.ID, runs[size-1])
-	}
-
-	for _, id := range runs {
-		r, err := s.loadRun(keys.Run{Machine: m.ID, ID: id})
-		if err != nil {
-			return nil, err
-		}
-
-		// Removed since the scan, with its machine.
-		if r == nil {
-			continue
-		}
-
-		item := map[string]any{
-			"executionArn":    s.parentARN(r),
-			"mapRunArn":       s.runARN(r),
-			"stateMachineArn": s.machineARN(origin{r.Machine, r}),
-			"startDate":       requests.Stamp(r.Started),
-		}
-		if r.Stopped != 0 {
-			item["stopDate"] = requests.Stamp(r.Stopped)
-		}
-
-		answer.MapRuns = append(answer.MapRuns, item)
-	}
-
-	return answer, s.db.Barrier()
-}
-
-type updateMapRunRequest struct {
+type updateRequest struct {
 	MapRunArn                  string
 	MaxConcurrency             *int64
 	ToleratedFailureCount      *int64
@@ -157,7 +84,7 @@ type updateMapRunRequest struct {
 
 // check fails for values out of their range.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_UpdateMapRun.html
-func (in *updateMapRunRequest) check() error {
+func (in *updateRequest) check() error {
 	const least = "1 validation error detected: Value '%d' at '%s' failed to satisfy constraint: " +
 		"Member must have value greater than or equal to 0"
 
@@ -177,9 +104,9 @@ func (in *updateMapRunRequest) check() error {
 	return nil
 }
 
-// updateMapRun changes the limits of a Map Run that has not ended.
-func (s *Service) updateMapRun(_ context.Context, in *updateMapRunRequest) (any, error) {
-	k, _, err := s.runNamed(in.MapRunArn)
+// update changes the limits of a Map Run that has not ended.
+func (l *Book) update(_ context.Context, in *updateRequest) (any, error) {
+	k, _, err := l.Named(in.MapRunArn)
 	if err != nil {
 		return nil, err
 	}
@@ -188,9 +115,9 @@ func (s *Service) updateMapRun(_ context.Context, in *updateMapRunRequest) (any,
 		return nil, err
 	}
 
-	// changeRun wakes the Map Run, so a raised limit takes effect at once.
-	batch, err := s.changeRun(k, func(r *mapRun) (bool, error) {
-		if !r.running() {
+	// change wakes the Map Run, so a raised limit takes effect at once.
+	batch, err := l.Change(k, func(r *Run) (bool, error) {
+		if !r.Running() {
 			return false, requests.InvalidFor("CANNOT_UPDATE_COMPLETED_MAP_RUN", "Map Run '%s' has completed and cannot be updated", in.MapRunArn)
 		}
 
@@ -209,19 +136,9 @@ func (s *Service) updateMapRun(_ context.Context, in *updateMapRunRequest) (any,
 		return true, nil
 	})
 
-	return requests.Empty, synced(batch, err)
-}
-
-// redriveStatus returns whether an execution can be redriven, and why not.
-// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
-func (s *Service) redriveStatus(st *execution.State, r *mapRun) (status, reason string) {
-	reason = st.NotRedrivable(s.cfg.Clock.Now())
-	switch {
-	case reason != "":
-		return "NOT_REDRIVABLE", reason
-	case r != nil:
-		return "REDRIVABLE_BY_MAP_RUN", ""
-	default:
-		return "REDRIVABLE", ""
+	if err != nil || batch == nil {
+		return requests.Empty, err
 	}
+
+	return requests.Empty, batch.Sync()
 }

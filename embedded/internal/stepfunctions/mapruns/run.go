@@ -1,21 +1,18 @@
-package stepfunctions
+package mapruns
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
-	"ratchet/embedded/internal/store"
 )
 
 // runOf returns the Map Run that has started an execution.
 func runOf(c *execution.Child) keys.Run { return keys.Run{Machine: c.Machine, ID: c.Run} }
 
-// ownerOf returns the number of the machine of an execution.
-func ownerOf(k keys.Execution, st *execution.State) uint64 {
+// Owner returns the number of the machine of an execution.
+func Owner(k keys.Execution, st *execution.State) uint64 {
 	if st.Child != nil {
 		return st.Child.Machine
 	}
@@ -23,9 +20,9 @@ func ownerOf(k keys.Execution, st *execution.State) uint64 {
 	return k.Machine
 }
 
-// mapRun is the record of a Map Run. It changes under Service.runsMu: in the batch of a turn of its
-// parent or of one of its children, or by changeRun.
-type mapRun struct {
+// Run is the record of a Map Run. It changes under the lock of its book: in the batch of a turn of its
+// parent or of one of its children, or by Change.
+type Run struct {
 	ID uint64 `json:"id"`
 	// Name is the label and the name with a colon between them.
 	Name     string `json:"name"`
@@ -65,13 +62,13 @@ type mapRun struct {
 	Next       execution.MapCursor `json:"next"`
 
 	// Executions counts the children that have started, and Items their items, by status.
-	Executions tally `json:"executions"`
-	Items      tally `json:"items"`
+	Executions Tally `json:"executions"`
+	Items      Tally `json:"items"`
 	// WaitingExecutions and WaitingItems count the children that wait for a redrive, and their items, by
 	// the status that the children still have. A redrive has not reached the children from the number
 	// RedriveAt on. 0 means that no child waits.
-	WaitingExecutions tally  `json:"waitingExecutions"`
-	WaitingItems      tally  `json:"waitingItems"`
+	WaitingExecutions Tally  `json:"waitingExecutions"`
+	WaitingItems      Tally  `json:"waitingItems"`
 	RedriveAt         uint64 `json:"redriveAt,omitempty"`
 	// NotRedrivable and NotRedrivableItems count the children that a
 	// redrive could not run again, and their items.
@@ -79,10 +76,11 @@ type mapRun struct {
 	NotRedrivableItems int64 `json:"notRedrivableItems,omitempty"`
 }
 
-// tally has a number for each status of an execution.
-type tally [execution.Aborted + 1]int64
+// Tally has a number for each status of an execution.
+type Tally [execution.Aborted + 1]int64
 
-func (t *tally) total() (sum int64) {
+// Total returns the sum of all numbers.
+func (t *Tally) Total() (sum int64) {
 	for _, n := range t {
 		sum += n
 	}
@@ -93,18 +91,20 @@ func (t *tally) total() (sum int64) {
 // unsuccessful are the statuses that a redrive runs again.
 var unsuccessful = []execution.Status{execution.Failed, execution.TimedOut, execution.Aborted}
 
-func (r *mapRun) parent() keys.Execution {
+// Waiter returns the execution that waits for the Map Run.
+func (r *Run) Waiter() keys.Execution {
 	return keys.Execution{Machine: r.ParentMachine, ID: r.Parent}
 }
 
-func (r *mapRun) running() bool { return r.Status == execution.Running }
+// Running reports whether the Map Run has not ended.
+func (r *Run) Running() bool { return r.Status == execution.Running }
 
 // maxChildren is the number of children of a Map Run that run at a time.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 const maxChildren = 10_000
 
-// room returns how many more children may run.
-func (r *mapRun) room() int64 {
+// Room returns how many more children may run.
+func (r *Run) Room() int64 {
 	limit := r.Concurrency
 	if limit == 0 || limit > maxChildren {
 		limit = maxChildren
@@ -113,12 +113,12 @@ func (r *mapRun) room() int64 {
 	return limit - r.Executions[execution.Running]
 }
 
-// exhausted reports whether every item has been given to a child.
-func (r *mapRun) exhausted() bool { return int64(r.Next.Item) >= r.TotalItems }
+// Exhausted reports whether every item has been given to a child.
+func (r *Run) Exhausted() bool { return int64(r.Next.Item) >= r.TotalItems }
 
 // pending returns the number of children that have not started. With batches that are limited by their
 // size only, it is computed from the number of items that are left.
-func (r *mapRun) pending() int64 {
+func (r *Run) pending() int64 {
 	left := r.TotalItems - int64(r.Next.Item)
 	switch {
 	case !r.Batches || left == 0:
@@ -131,10 +131,10 @@ func (r *mapRun) pending() int64 {
 	}
 }
 
-// exceeded reports whether more items have failed or timed out than the Map Run tolerates. A limit of 0 is
+// Exceeded reports whether more items have failed or timed out than the Map Run tolerates. A limit of 0 is
 // not set. Without a limit, no failure is tolerated.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/state-map-distributed.html
-func (r *mapRun) exceeded() bool {
+func (r *Run) Exceeded() bool {
 	failed := r.Items[execution.Failed] + r.Items[execution.TimedOut]
 	if r.ToleratedCount == 0 && r.ToleratedPercentage == 0 {
 		return failed > 0
@@ -149,7 +149,7 @@ func (r *mapRun) exceeded() bool {
 
 // count records the change of a child by a turn. was is its status before the turn. A child that starts
 // has none, and next is the place after its items.
-func (r *mapRun) count(k keys.Execution, st *execution.State, was execution.Status, next *execution.MapCursor) {
+func (r *Run) count(k keys.Execution, st *execution.State, was execution.Status, next *execution.MapCursor) {
 	switch {
 	case next != nil:
 		// The cursor moves in the batch that stores the child: a crash
@@ -167,15 +167,15 @@ func (r *mapRun) count(k keys.Execution, st *execution.State, was execution.Stat
 }
 
 // leaveWaiting takes a child out of the counts of the children that wait for a redrive.
-func (r *mapRun) leaveWaiting(k keys.Execution, c *execution.Child, was execution.Status) {
+func (r *Run) leaveWaiting(k keys.Execution, c *execution.Child, was execution.Status) {
 	r.WaitingExecutions[was]--
 	r.WaitingItems[was] -= c.Items
 	// Children are redriven in the order of their numbers.
 	r.RedriveAt = k.ID + 1
 }
 
-// leave records that a redrive leaves a child as it is.
-func (r *mapRun) leave(k keys.Execution, st *execution.State) {
+// Leave records that a redrive leaves a child as it is.
+func (r *Run) Leave(k keys.Execution, st *execution.State) {
 	r.leaveWaiting(k, st.Child, st.Status)
 	r.Executions[st.Status]++
 	r.Items[st.Status] += st.Child.Items
@@ -184,40 +184,40 @@ func (r *mapRun) leave(k keys.Execution, st *execution.State) {
 }
 
 // abandon records that no state waits for the Map Run any more.
-func (r *mapRun) abandon() {
+func (r *Run) abandon() {
 	r.Again = false
-	if r.running() && r.Ending == 0 {
+	if r.Running() && r.Ending == 0 {
 		r.Ending = execution.Aborted
 	}
 }
 
-// finish ends the Map Run. Children that wait for a redrive keep
+// Finish ends the Map Run. Children that wait for a redrive keep
 // their status and are counted under it again.
-func (r *mapRun) finish(status execution.Status, now time.Time) {
+func (r *Run) Finish(status execution.Status, now time.Time) {
 	r.Status, r.Stopped, r.Ending = status, now.UnixMilli(), 0
 	for _, s := range unsuccessful {
 		r.Executions[s] += r.WaitingExecutions[s]
 		r.Items[s] += r.WaitingItems[s]
 	}
 
-	r.WaitingExecutions, r.WaitingItems, r.RedriveAt = tally{}, tally{}, 0
+	r.WaitingExecutions, r.WaitingItems, r.RedriveAt = Tally{}, Tally{}, 0
 }
 
 // redrive lets the Map Run go on, now or as soon as it has ended.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/redrive-map-run.html
-func (r *mapRun) redrive(now time.Time) {
+func (r *Run) redrive(now time.Time) {
 	r.Redrives, r.Redriven = r.Redrives+1, now.UnixMilli()
 	// It is still stopping its children. closeRun resumes it after that.
-	if r.running() {
+	if r.Running() {
 		r.Again = true
 		return
 	}
 
-	r.resume()
+	r.Resume()
 }
 
-// resume lets a Map Run that has ended go on: its unsuccessful children wait for a redrive.
-func (r *mapRun) resume() {
+// Resume lets a Map Run that has ended go on: its unsuccessful children wait for a redrive.
+func (r *Run) Resume() {
 	r.Status, r.Stopped, r.Ending, r.Again, r.Failure = execution.Running, 0, 0, false, nil
 	// Numbers of executions are at least 1, so no child has been reached yet.
 	r.NotRedrivable, r.NotRedrivableItems, r.RedriveAt = 0, 0, 1
@@ -228,61 +228,10 @@ func (r *mapRun) resume() {
 	}
 }
 
-// loadRun returns a Map Run, nil if there is none.
-func (s *Service) loadRun(k keys.Run) (*mapRun, error) {
-	data, ok, err := s.db.Get(k.Record())
-	if err != nil || !ok {
-		return nil, err
-	}
-
-	r := &mapRun{}
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read Map Run %d: %w", k.ID, err)
-	}
-
-	return r, nil
-}
-
-// saveRun adds a Map Run to a batch.
-func saveRun(b *store.Batch, k keys.Run, r *mapRun) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-
-	b.Set(k.Record(), data)
-
-	return nil
-}
-
-// changeRun changes a Map Run outside of a turn and wakes it. change reports whether it has changed
-// anything. If the Map Run is gone, nothing happens.
-func (s *Service) changeRun(k keys.Run, change func(r *mapRun) (changed bool, err error)) (*store.Batch, error) {
-	s.runsMu.Lock()
-	defer s.runsMu.Unlock()
-
-	r, err := s.loadRun(k)
-	if err != nil || r == nil {
-		return nil, err
-	}
-
-	if changed, err := change(r); err != nil || !changed {
-		return nil, err
-	}
-
-	b := s.db.NewBatch()
-	if err := saveRun(b, k, r); err != nil {
-		b.Discard()
-		return nil, err
-	}
-
-	if err := b.Apply(); err != nil {
-		b.Discard()
-		return nil, fmt.Errorf("store Map Run %d: %w", k.ID, err)
-	}
-
-	// The Map Run is woken after Apply, so that advanceRun reads the new record.
-	s.runs.wake(k)
-
-	return b, nil
+// Waits reports whether a child of the Map Run, which may be nil, waits for a redrive.
+// A redrive takes the children in the order of their numbers. RedriveAt is
+// the first child that the redrive has not reached.
+func (r *Run) Waits(k keys.Execution, st *execution.State) bool {
+	return r != nil && r.RedriveAt != 0 && k.ID >= r.RedriveAt &&
+		st.Status != execution.Running && st.Status != execution.Succeeded
 }

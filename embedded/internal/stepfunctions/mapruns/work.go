@@ -1,4 +1,4 @@
-package stepfunctions
+package mapruns
 
 import (
 	"context"
@@ -7,22 +7,22 @@ import (
 	"ratchet/embedded/internal/stepfunctions/keys"
 )
 
-// runWork is the list of Map Runs that may have something to do. It is an index in
+// work is the list of Map Runs that may have something to do. It is an index in
 // memory: New adds all Map Runs that are running, and each change of a Map Run adds it
 // again. The list holds a Map Run at most once.
-type runWork struct {
+type work struct {
 	mu     sync.Mutex
 	listed map[keys.Run]bool
 	order  []keys.Run
 	signal chan struct{} // receives a value when the list is not empty
 }
 
-func newRunWork() runWork {
-	return runWork{listed: map[keys.Run]bool{}, signal: make(chan struct{}, 1)}
+func newWork() work {
+	return work{listed: map[keys.Run]bool{}, signal: make(chan struct{}, 1)}
 }
 
 // wake adds a Map Run to the end of the list unless it is there.
-func (w *runWork) wake(k keys.Run) {
+func (w *work) wake(k keys.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -36,7 +36,7 @@ func (w *runWork) wake(k keys.Run) {
 }
 
 // announce lets take look at the list. The caller holds w.mu.
-func (w *runWork) announce() {
+func (w *work) announce() {
 	select {
 	// A full channel already tells take to look.
 	case w.signal <- struct{}{}:
@@ -45,7 +45,7 @@ func (w *runWork) announce() {
 }
 
 // pop removes and returns the first Map Run of the list.
-func (w *runWork) pop() (k keys.Run, ok bool) {
+func (w *work) pop() (k keys.Run, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
@@ -63,7 +63,7 @@ func (w *runWork) pop() (k keys.Run, ok bool) {
 }
 
 // take waits for a Map Run until ctx ends; ok is false then.
-func (w *runWork) take(ctx context.Context) (k keys.Run, ok bool) {
+func (w *work) take(ctx context.Context) (k keys.Run, ok bool) {
 	for ctx.Err() == nil {
 		if k, ok := w.pop(); ok {
 			return k, true

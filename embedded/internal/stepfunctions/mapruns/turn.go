@@ -1,4 +1,4 @@
-package stepfunctions
+package mapruns
 
 import (
 	"errors"
@@ -6,23 +6,24 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 )
 
-// errRunOver reports that a Map Run starts no more children.
-var errRunOver = errors.New("the Map Run is ending")
+// ErrEnding reports that a Map Run starts no more children.
+var ErrEnding = errors.New("the Map Run is ending")
 
-// firstTurn is stored with the first turn of an execution, beside its state.
-type firstTurn struct {
-	// named is the key of the execution's name, and value is stored under it.
-	named, value []byte
-	// next is the place after the items of a child; nil for other executions.
-	next *execution.MapCursor
+// First is stored with the first turn of an execution, beside its state.
+type First struct {
+	// Named is the key of the execution's name, and value is stored under it.
+	Named, Value []byte
+	// Next is the place after the items of a child; nil for other executions.
+	Next *execution.MapCursor
 }
 
-// applyTurn applies the batch of a turn together with the changes of Map Runs that the turn causes.
-func (s *Service) applyTurn(
-	batch *store.Batch, k keys.Execution, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
+// Apply applies the batch of a turn together with the changes of Map Runs that the turn causes.
+func (l *Book) Apply(
+	batch *store.Batch, k keys.Execution, was execution.Status, st *execution.State, turn *execution.Turn, first *First,
 ) error {
 	// Most turns concern no Map Run and do not wait for the lock that all Map Runs share.
 	if st.Child == nil && len(turn.Runs) == 0 && len(turn.EndedRuns) == 0 {
@@ -30,10 +31,10 @@ func (s *Service) applyTurn(
 	}
 
 	// This lock is always taken after the execution's lock, which the caller holds.
-	s.runsMu.Lock()
-	defer s.runsMu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 
-	c := &runChanges{s: s, machine: ownerOf(k, st), runs: map[uint64]*mapRun{}}
+	c := &changes{book: l, machine: Owner(k, st), runs: map[uint64]*Run{}}
 	if err := c.collect(batch, k, was, st, turn, first); err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (s *Service) applyTurn(
 			continue
 		}
 
-		if err := saveRun(batch, keys.Run{Machine: c.machine, ID: id}, r); err != nil {
+		if err := save(batch, keys.Run{Machine: c.machine, ID: id}, r); err != nil {
 			return err
 		}
 	}
@@ -54,40 +55,40 @@ func (s *Service) applyTurn(
 
 	// The Map Runs are woken after Apply, so that advanceRun reads the new records.
 	for id := range c.runs {
-		s.runs.wake(keys.Run{Machine: c.machine, ID: id})
+		l.work.wake(keys.Run{Machine: c.machine, ID: id})
 	}
 
 	return nil
 }
 
-// runChanges are the Map Runs that a turn changes, by number. A Map
+// changes are the Map Runs that a turn changes, by number. A Map
 // Run that was deleted with its machine is nil.
-type runChanges struct {
-	s       *Service
+type changes struct {
+	book    *Book
 	machine uint64
-	runs    map[uint64]*mapRun
+	runs    map[uint64]*Run
 }
 
-func (c *runChanges) get(id uint64) (*mapRun, error) {
+func (c *changes) get(id uint64) (*Run, error) {
 	if r, ok := c.runs[id]; ok {
 		return r, nil
 	}
 
-	r, err := c.s.loadRun(keys.Run{Machine: c.machine, ID: id})
+	r, err := c.book.Load(keys.Run{Machine: c.machine, ID: id})
 	c.runs[id] = r
 
 	return r, err
 }
 
-func (c *runChanges) collect(
-	batch *store.Batch, k keys.Execution, was execution.Status, st *execution.State, turn *execution.Turn, first *firstTurn,
+func (c *changes) collect(
+	batch *store.Batch, k keys.Execution, was execution.Status, st *execution.State, turn *execution.Turn, first *First,
 ) error {
-	now := c.s.cfg.Clock.Now()
+	now := c.book.clock.Now()
 
 	for _, order := range turn.Runs {
 		// 0 redrives means that the state has just started the Map Run.
 		if order.Redrives == 0 {
-			r, err := c.s.newRun(k, st, &order)
+			r, err := c.book.newRun(k, st, &order)
 			if err != nil {
 				return err
 			}
@@ -118,9 +119,9 @@ func (c *runChanges) collect(
 		// The Map Run was deleted with its machine.
 		case r == nil:
 		case ended.Succeeded:
-			r.finish(execution.Succeeded, now)
+			r.Finish(execution.Succeeded, now)
 		case ended.Finished:
-			r.finish(execution.Failed, now)
+			r.Finish(execution.Failed, now)
 		default:
 			r.abandon()
 		}
@@ -137,7 +138,7 @@ func (c *runChanges) collect(
 
 	if first == nil && r == nil {
 		// The machine was deleted since the child was read, and the child with it.
-		return errNoExecution
+		return requests.ErrNoExecution
 	}
 
 	if first == nil {
@@ -146,24 +147,24 @@ func (c *runChanges) collect(
 	}
 
 	// The Map Run began to end after the input of this child was computed.
-	if r == nil || !r.running() || r.Ending != 0 {
-		return errRunOver
+	if r == nil || !r.Running() || r.Ending != 0 {
+		return ErrEnding
 	}
 
-	r.count(k, st, was, first.next)
+	r.count(k, st, was, first.Next)
 
 	return nil
 }
 
 // newRun returns a Map Run that an execution starts.
-func (s *Service) newRun(k keys.Execution, st *execution.State, order *execution.MapRun) (*mapRun, error) {
-	rev, err := s.machines.Revision(ownerOf(k, st), st.Revision)
+func (l *Book) newRun(k keys.Execution, st *execution.State, order *execution.MapRun) (*Run, error) {
+	rev, err := l.machines.Revision(Owner(k, st), st.Revision)
 	if err != nil {
 		return nil, err
 	}
 
 	d := rev.Program.States[order.Map].Distributed
-	r := &mapRun{
+	r := &Run{
 		ID:                  order.Run,
 		Name:                order.Name,
 		Machine:             rev.Machine,
@@ -174,7 +175,7 @@ func (s *Service) newRun(k keys.Execution, st *execution.State, order *execution
 		Parent:              k.ID,
 		ParentName:          st.Name,
 		Thread:              order.Thread,
-		Started:             s.cfg.Clock.Now().UnixMilli(),
+		Started:             l.clock.Now().UnixMilli(),
 		Concurrency:         order.Concurrency,
 		ToleratedCount:      order.ToleratedCount,
 		ToleratedPercentage: order.ToleratedPercentage,
@@ -184,20 +185,20 @@ func (s *Service) newRun(k keys.Execution, st *execution.State, order *execution
 	}
 
 	if st.Child != nil {
-		parent, err := s.loadRun(runOf(st.Child))
+		parent, err := l.Load(runOf(st.Child))
 		// The Map Run of the parent is gone, and so is the machine.
 		if err != nil || parent == nil {
-			return nil, errors.Join(err, errRunOver)
+			return nil, errors.Join(err, ErrEnding)
 		}
 
-		r.ParentLabel = parent.label()
+		r.ParentLabel = parent.Label()
 	}
 
 	return r, nil
 }
 
-// label returns the label of the Map's state.
-func (r *mapRun) label() string {
+// Label returns the label of the Map's state.
+func (r *Run) Label() string {
 	label, _, _ := strings.Cut(r.Name, ":")
 	return label
 }
