@@ -46,7 +46,7 @@ func (c *cutter) do(operation string, in map[string]any, out any) error {
 		return err
 	}
 
-	answer, err := c.svc.operations[operation](context.Background(), body)
+	answer, err := c.svc.calls.Own[operation](context.Background(), body)
 	if err != nil || out == nil {
 		return err
 	}

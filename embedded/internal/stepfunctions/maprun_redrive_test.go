@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/embedded/internal/stepfunctions/lambda"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -325,7 +326,7 @@ func TestWhereARedrivenChildGoesOn(t *testing.T) { bubble(t, testWhereARedrivenC
 
 func testWhereARedrivenChildGoesOn(t *testing.T, b *bench) {
 	calls, bad := map[string]int{}, true
-	b.svc.cfg.Services = map[string]wire.Service{"lambda": Lambda(map[string]Function{
+	b.svc.calls.Services = map[string]wire.Service{"lambda": lambda.Service(map[string]lambda.Function{
 		"count": func(_ context.Context, payload []byte) ([]byte, error) {
 			calls[string(payload)]++
 			return payload, nil

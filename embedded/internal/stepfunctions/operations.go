@@ -3,9 +3,8 @@ package stepfunctions
 import (
 	"maps"
 
-	"ratchet/embedded/internal/wire"
-
 	"ratchet/embedded/internal/stepfunctions/requests"
+	"ratchet/embedded/internal/wire"
 )
 
 // Wire returns the operations for wire.NewHandler.

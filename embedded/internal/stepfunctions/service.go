@@ -11,6 +11,7 @@ import (
 	"ratchet/embedded/internal/clock"
 	"ratchet/embedded/internal/stepfunctions/activities"
 	"ratchet/embedded/internal/stepfunctions/arns"
+	"ratchet/embedded/internal/stepfunctions/integrations"
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/mapruns"
@@ -49,6 +50,8 @@ type Service struct {
 	activities *activities.List
 	runs       *mapruns.Book
 
+	calls *integrations.Caller
+
 	// queueOrder is the number of the task that joined a queue last.
 	queueOrder atomic.Uint64
 	queues     *waiting.Queues
@@ -60,9 +63,6 @@ type Service struct {
 	chunk int
 
 	executionLocks, nameLocks [lockStripes]sync.Mutex
-
-	// operations are the operations of the service itself. Tasks may call them, too.
-	operations map[string]wire.Operation
 }
 
 // New returns a service with the machines, activities and executions that db holds. It
@@ -96,7 +96,14 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
 
-	s.operations = s.Wire().Operations
+	s.calls = &integrations.Caller{
+		Account:       s.account,
+		Services:      cfg.Services,
+		Own:           s.Wire().Operations,
+		StartedBefore: s.startedBefore,
+		Log:           s.log,
+	}
+
 	if err := errors.Join(s.recoverExecutions(), s.recoverExpress()); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
+	"ratchet/embedded/internal/stepfunctions/lambda"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -40,7 +41,7 @@ func open(t testing.TB, dir string) *bench {
 }
 
 // openWith is open with functions that tasks invoke.
-func openWith(t testing.TB, dir string, functions map[string]Function) *bench {
+func openWith(t testing.TB, dir string, functions map[string]lambda.Function) *bench {
 	t.Helper()
 
 	db, err := store.Open(store.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
@@ -49,7 +50,7 @@ func openWith(t testing.TB, dir string, functions map[string]Function) *bench {
 	}
 
 	svc, err := New(db, Config{
-		Region: "us-east-1", AccountID: "000000000000", Services: map[string]wire.Service{"lambda": Lambda(functions)},
+		Region: "us-east-1", AccountID: "000000000000", Services: map[string]wire.Service{"lambda": lambda.Service(functions)},
 	})
 	if err != nil {
 		t.Fatal(err)

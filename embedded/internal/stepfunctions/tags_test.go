@@ -8,8 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
-
-	"ratchet/embedded/internal/stepfunctions/settings"
 )
 
 // tagsOf returns tags as "key=value".
@@ -86,7 +84,7 @@ func TestTagsThatAreRefused(t *testing.T) {
 	b := open(t, t.TempDir())
 	machine := b.machine("m", `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`)
 
-	full := make([]string, settings.MaxTags)
+	full := make([]string, 50)
 	for i := range full {
 		full[i] = fmt.Sprintf("k%d=v", i)
 	}

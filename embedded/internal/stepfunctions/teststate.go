@@ -111,7 +111,7 @@ func (t *test) call(ctx context.Context, now time.Time, task execution.Task) (*e
 		return nil, err
 	}
 
-	output, refused := m.s.callService(ctx, call, "")
+	output, refused := m.s.calls.Call(ctx, call, "")
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

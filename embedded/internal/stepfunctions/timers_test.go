@@ -94,7 +94,7 @@ func TestTheEndOfTimersWaits(t *testing.T) {
 		{"CreateStateMachine", `{"name":"m","roleArn":"arn:aws:iam::000000000000:role/r","definition":"{\"StartAt\":\"W\",\"States\":{\"W\":{\"Type\":\"Wait\",\"Seconds\":3600,\"End\":true}}}"}`},
 		{"StartExecution", `{"name":"e","stateMachineArn":"` + machine + `"}`},
 	} {
-		if _, err := svc.operations[call.operation](t.Context(), []byte(call.body)); err != nil {
+		if _, err := svc.calls.Own[call.operation](t.Context(), []byte(call.body)); err != nil {
 			t.Fatal(err)
 		}
 	}

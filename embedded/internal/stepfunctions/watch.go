@@ -50,7 +50,7 @@ func (s *Service) watch(ctx context.Context, task waiting.Placed) error {
 	if refused := (*wire.Error)(nil); errors.As(err, &refused) {
 		// The execution was deleted with its machine. Or it is an
 		// Express execution, which has no description.
-		return s.storeWatched(ctx, task, nil, s.refusal(call, refused))
+		return s.storeWatched(ctx, task, nil, s.calls.Refusal(call, refused))
 	}
 
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) watch(ctx context.Context, task waiting.Placed) error {
 	st, err := s.watchRunning(key, task)
 	if errors.Is(err, requests.ErrNoExecution) {
 		// Deleted since it was looked up.
-		return s.storeWatched(ctx, task, nil, s.refusal(call, executionDoesNotExist(arn)))
+		return s.storeWatched(ctx, task, nil, s.calls.Refusal(call, executionDoesNotExist(arn)))
 	}
 
 	// While the execution runs, the task is in the index. The end of the execution puts the

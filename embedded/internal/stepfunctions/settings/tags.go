@@ -13,7 +13,7 @@ import (
 // Limits of tags; lengths are in characters.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/sfn-best-practices.html#concepts-tagging
 const (
-	MaxTags     = 50
+	maxTags     = 50
 	maxTagKey   = 128
 	maxTagValue = 256
 )
@@ -58,7 +58,7 @@ func noTagRune(r rune) bool {
 }
 
 func (t Tags) CheckCount() error {
-	if len(t) > MaxTags {
+	if len(t) > maxTags {
 		return wire.Errorf("TooManyTags", "You've exceeded the number of tags allowed for a resource.")
 	}
 

@@ -21,19 +21,19 @@ func TestATaskStartsAnUnnamedExecutionOnce(t *testing.T) {
 		Parameters:  []byte(`{"StateMachineArn":"` + machine + `"}`),
 	}
 
-	first, refused := b.svc.callService(t.Context(), call, startName(task))
+	first, refused := b.svc.calls.Call(t.Context(), call, startName(task))
 	if refused != nil {
 		t.Fatal(refused)
 	}
 
-	again, refused := b.svc.callService(t.Context(), call, startName(task))
+	again, refused := b.svc.calls.Call(t.Context(), call, startName(task))
 	if refused != nil || string(again) != string(first) {
 		t.Errorf("%s, then %s %v", first, again, refused)
 	}
 
 	task.Attempt++ // a retry starts another one
 
-	other, refused := b.svc.callService(t.Context(), call, startName(task))
+	other, refused := b.svc.calls.Call(t.Context(), call, startName(task))
 	if refused != nil || string(other) == string(first) {
 		t.Errorf("%s, then %s %v", first, other, refused)
 	}

@@ -1,16 +1,13 @@
-package stepfunctions
+package integrations
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
-	"ratchet/embedded/internal/stepfunctions/keys"
-	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
@@ -22,7 +19,7 @@ func ownService(call execution.Call) bool { return call.Service == "states" || c
 // ownOperation turns an operation of the service into the form that tasks call: members begin with
 // capitals, and an input may be any JSON. An execution without a name gets the given name, so that
 // a start that is repeated after a crash finds the execution of the first start.
-func (s *Service) ownOperation(call execution.Call, operation wire.Operation, name string) wire.Operation {
+func (c *Caller) ownOperation(call execution.Call, operation wire.Operation, name string) wire.Operation {
 	return func(ctx context.Context, body []byte) (any, error) {
 		members, err := ownMembers(body)
 		if err != nil {
@@ -45,7 +42,8 @@ func (s *Service) ownOperation(call execution.Call, operation wire.Operation, na
 		// The name is unique to this attempt of the task, so an execution
 		// with it was started by the task itself.
 		if !named && errors.As(err, &refused) && refused.Type == "ExecutionAlreadyExists" {
-			answer, err = s.startedBefore(members, name)
+			machine, _ := rawjson.Text(members["stateMachineArn"])
+			answer, err = c.StartedBefore(machine, name)
 		}
 
 		if err != nil {
@@ -86,30 +84,6 @@ func ownMembers(body []byte) (map[string]json.RawMessage, error) {
 	}
 
 	return members, nil
-}
-
-// startedBefore answers the start of an execution that the same task has started before.
-func (s *Service) startedBefore(members map[string]json.RawMessage, name string) (any, error) {
-	machine, _ := rawjson.Text(members["stateMachineArn"])
-	arn := s.account.Execution(machineName(machine), name)
-
-	key, _, err := s.executionNamed(arn)
-	if err != nil {
-		return nil, err
-	}
-
-	st, err := s.readExecution(key)
-	if err != nil {
-		return nil, err
-	}
-
-	return map[string]any{"executionArn": arn, "startDate": requests.Stamp(st.Started)}, nil
-}
-
-// machineName returns the machine's name in an ARN of a machine, version or alias.
-func machineName(arn string) string {
-	parts := strings.SplitN(arn, ":", 8)
-	return parts[6]
 }
 
 // capitalized appends an answer as tasks see it: names begin with capitals. Dates are texts for an AWS SDK
@@ -157,68 +131,4 @@ func appendDate(out []byte, ms int64, sdk bool) []byte {
 	}
 
 	return rawjson.AppendText(out, requests.ISO(ms))
-}
-
-// endedExecution returns the description of an execution that has ended, in the form in
-// which the task that started it sees it, and whether the execution has succeeded. If
-// parsed is set, input and output are JSON and not texts.
-// Source: LocalStack's recordings of AWS (test_base_callbacks, test_sfn_start_execution_sync).
-func (s *Service) endedExecution(key keys.Execution, m *machines.Machine, st *execution.State, parsed bool) ([]byte, bool, error) {
-	value := func(ref execution.Ref) (any, error) {
-		text, err := history{s, key}.Document(ref)
-		if parsed {
-			return json.RawMessage(text), err
-		}
-
-		return string(text), err
-	}
-
-	input, err := value(execution.Ref{Chunk: 1, ID: 1})
-	if err != nil {
-		return nil, false, fmt.Errorf("read the input of execution %d: %w", key.ID, err)
-	}
-
-	// Dates are milliseconds, as in all answers of optimized integrations.
-	included := map[string]bool{"Included": true}
-
-	d := map[string]any{
-		"ExecutionArn":    s.account.Execution(m.Name, st.Name),
-		"Input":           input,
-		"InputDetails":    included,
-		"Name":            st.Name,
-		"StartDate":       st.Started,
-		"StateMachineArn": s.account.ARN("stateMachine", m.Name),
-		"Status":          st.Status.String(),
-		"StopDate":        st.Stopped,
-	}
-	status, reason := s.redriveStatus(st, nil)
-
-	d["RedriveCount"], d["RedriveStatus"] = st.Redrives, status
-	if reason != "" {
-		d["RedriveStatusReason"] = reason
-	}
-
-	if st.Redriven != 0 {
-		d["RedriveDate"] = st.Redriven
-	}
-
-	if st.Error != "" {
-		d["Error"] = st.Error
-	}
-
-	if st.Cause != "" {
-		d["Cause"] = st.Cause
-	}
-
-	if st.Status == execution.Succeeded {
-		if d["Output"], err = value(st.Output); err != nil {
-			return nil, false, fmt.Errorf("read the output of execution %d: %w", key.ID, err)
-		}
-
-		d["OutputDetails"] = included
-	}
-
-	text, err := json.Marshal(d)
-
-	return text, st.Status == execution.Succeeded, err
 }

@@ -1,4 +1,4 @@
-package stepfunctions
+package lambda
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/wire"
@@ -16,9 +17,9 @@ import (
 // Function is a function that tasks invoke as a Lambda function: payload and result are JSON.
 type Function func(ctx context.Context, payload []byte) ([]byte, error)
 
-// Lambda returns the service that the integration lambda:invoke and the ARNs of functions call, with
+// Service returns the service that the integration lambda:invoke and the ARNs of functions call, with
 // functions by name.
-func Lambda(functions map[string]Function) wire.Service {
+func Service(functions map[string]Function) wire.Service {
 	return wire.Service{
 		InternalError: "ServiceException",
 		Operations: map[string]wire.Operation{"Invoke": func(ctx context.Context, body []byte) (any, error) {
@@ -47,11 +48,11 @@ func invoke(ctx context.Context, functions map[string]Function, body []byte) (an
 
 	result, err := function.run(ctx, payload)
 	if err != nil {
-		return nil, &functionError{err}
+		return nil, &Error{err}
 	}
 
 	if err := rawjson.Valid(result); err != nil {
-		return nil, &functionError{fmt.Errorf("the result is not JSON: %w", err)}
+		return nil, &Error{fmt.Errorf("the result is not JSON: %w", err)}
 	}
 
 	answer := rawjson.AppendCompact([]byte(`{"ExecutedVersion":"$LATEST","Payload":`), result)
@@ -87,17 +88,17 @@ func (e panicError) ErrorType() string {
 	return t.Name()
 }
 
-// invocation returns the request that invokes a task's function. The function of a Resource gets
+// Request returns the request that invokes a task's function. The function of a Resource gets
 // the parameters as they are. lambda:invoke sends no payload for null, and a text that is JSON as
 // that JSON.
 // Source: LocalStack's recordings of AWS (test_lambda_task and test_lambda_task_service,
 // test_invoke_json_values).
-func (s *Service) invocation(call execution.Call) []byte {
+func Request(account arns.Account, call execution.Call) []byte {
 	name, payload := call.Function, call.Parameters
 	if name == "" {
 		value, _ := rawjson.Member(call.Parameters, "FunctionName")
 		name, _ = rawjson.Text(value)
-		name = s.functionARN(name)
+		name = functionARN(account, name)
 		payload, _ = rawjson.Member(call.Parameters, "Payload")
 
 		// A text that is JSON becomes the payload itself, without its quotes.
@@ -117,7 +118,7 @@ func (s *Service) invocation(call execution.Call) []byte {
 }
 
 // functionARN returns the ARN for a FunctionName: a name, or an ARN or the end of one.
-func (s *Service) functionARN(text string) string {
+func functionARN(account arns.Account, text string) string {
 	if strings.HasPrefix(text, "arn:") {
 		return text
 	}
@@ -126,7 +127,7 @@ func (s *Service) functionARN(text string) string {
 		text = rest
 	}
 
-	return fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", s.cfg.Region, s.cfg.AccountID, text)
+	return fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", account.Region, account.ID, text)
 }
 
 // qualifiedFunction returns a function's ARN with a version: $LATEST if the ARN names none.
@@ -150,13 +151,13 @@ func functionName(text string) string {
 	return name
 }
 
-// functionError is the error of a function itself.
-type functionError struct{ error }
+// Error is the error of a function itself.
+type Error struct{ error }
 
-// failure returns the error as Lambda reports it: the error's type is the task's error, and the cause is
+// Failure returns the error as Lambda reports it: the error's type is the task's error, and the cause is
 // an object. A function names the type by a method ErrorType. Without one, the type is errorString, as in
 // the Go runtime of Lambda.
-func (e *functionError) failure() *execution.CallFailure {
+func (e *Error) Failure() *execution.CallFailure {
 	var typed interface{ ErrorType() string }
 
 	name := "errorString"
