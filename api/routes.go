@@ -38,6 +38,7 @@ func (s *service) routes(h huma.API) {
 	s.handlerRoutes(h)
 	s.erasureRoutes(h)
 	s.jobRoutes(h)
+	s.questionRoutes(h)
 	s.replayRoutes(h)
 	s.deadLetterRoutes(h)
 	s.endpointRoutes(h)

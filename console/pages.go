@@ -31,6 +31,8 @@ var pages = []page{
 	{path: "/quotas", nav: "/quotas", load: quotas, every: 2 * time.Second},
 	{path: "/jobs", nav: "/jobs", load: jobs, every: 10 * time.Second},
 	{path: "/jobs/{job}", nav: "/jobs", load: job, every: 2 * time.Second},
+	{path: "/doctor", nav: "/doctor", load: doctor, every: 2 * time.Second},
+	{path: "/doctor/{question}", nav: "/doctor", load: question, every: 2 * time.Second},
 	{path: "/audit", nav: "/audit", load: audit, every: 10 * time.Second},
 }
 
