@@ -18,7 +18,7 @@ var pages = []page{
 	{path: "/{$}", nav: "/", load: overview, every: 2 * time.Second},
 	{path: "/orders", nav: "/orders", load: orders, every: time.Second},
 	{path: "/orders/{order}", nav: "/orders", load: order, every: time.Second, mark: orderMark},
-	{path: "/workflow", nav: "/workflow", load: workflow},
+	{path: "/workflow", nav: "/workflow", load: withMigration},
 	{path: "/refusals", nav: "/refusals", load: refusalsOf, every: 10 * time.Second},
 	{path: "/stream", nav: "/stream", load: stream, every: 2 * time.Second},
 	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
