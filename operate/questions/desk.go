@@ -1,7 +1,6 @@
 package questions
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,10 +27,10 @@ var (
 
 // The codes of runs without an answer.
 const (
-	Failed      = "failed"      // the log of the process has the error
-	TooLong     = "too_long"    // it was ended after an hour
-	Stopped     = "stopped"     // its process was stopped
-	Interrupted = "interrupted" // its process gives no sign of life
+	failed      = "failed"      // the log of the process has the error
+	tooLong     = "too_long"    // it was ended after an hour
+	stopped     = "stopped"     // its process was stopped
+	interrupted = "interrupted" // its process gives no sign of life
 )
 
 // Question is a question that a [Desk] answers.
@@ -47,15 +46,18 @@ type Config struct {
 	Store *processes.Store
 	// Questions are the questions by name.
 	Questions map[string]Question
-	// Lease is how long a run counts as running after its last sign of life. Default: 30 s.
-	Lease time.Duration
-	// Within is how long a run may take. Default: 1 h.
-	Within time.Duration
-	// AtOnce is how many runs go on at the same time. Default: 2.
-	AtOnce int
 	// Log gets the errors of runs. Default: slog.Default().
 	Log *slog.Logger
 }
+
+const (
+	// lease is how long a run counts as running after its last sign of life.
+	lease = 30 * time.Second
+	// within is how long a run may take.
+	within = time.Hour
+	// atOnce is how many runs of a process go on at the same time.
+	atOnce = 2
+)
 
 // storeTimeout bounds the write of an answer, also of one that ends with its process.
 const storeTimeout = 8 * time.Second
@@ -76,10 +78,6 @@ type asked struct {
 
 // New checks cfg and returns a desk.
 func New(cfg Config) (*Desk, error) {
-	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
-	cfg.Within = cmp.Or(cfg.Within, time.Hour)
-	cfg.AtOnce = cmp.Or(cfg.AtOnce, 2)
-
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
@@ -93,11 +91,7 @@ func New(cfg Config) (*Desk, error) {
 		faults = append(faults, errors.New("questions: Config.Questions: must be set"))
 	}
 
-	if cfg.AtOnce < 1 {
-		faults = append(faults, errors.New("questions: Config.AtOnce: at least 1"))
-	}
-
-	return &Desk{cfg: cfg, places: make(chan struct{}, max(cfg.AtOnce, 0)), asked: make(chan asked, max(cfg.AtOnce, 0))}, errors.Join(faults...)
+	return &Desk{cfg: cfg, places: make(chan struct{}, atOnce), asked: make(chan asked, atOnce)}, errors.Join(faults...)
 }
 
 // Names returns the names of the questions that an owner may ask, sorted.
@@ -126,7 +120,7 @@ func (d *Desk) Ask(ctx context.Context, owner, name, by string) (processes.Quest
 		return processes.Question{}, ErrBusy
 	}
 
-	run, mine, err := d.cfg.Store.StartQuestion(ctx, owner, name, by, time.Now(), d.cfg.Lease)
+	run, mine, err := d.cfg.Store.StartQuestion(ctx, owner, name, by, time.Now(), lease)
 	if err == nil && !mine {
 		err = ErrRuns
 	}
@@ -148,7 +142,7 @@ func (d *Desk) Get(ctx context.Context, owner, name string) (processes.Question,
 
 	q, err := d.cfg.Store.Question(ctx, owner, name)
 	if !q.AskedAt.IsZero() && q.EndedAt.IsZero() && !q.Runs(time.Now()) {
-		q.Problem = Interrupted
+		q.Problem = interrupted
 	}
 
 	return q, err
@@ -184,7 +178,7 @@ func (d *Desk) Run(ctx context.Context) error {
 func (d *Desk) answer(ctx context.Context, a asked) {
 	r := &Run{Owner: a.owner, counts: map[string]int64{}}
 
-	limited, cancel := context.WithTimeout(ctx, d.cfg.Within)
+	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 
 	held := make(chan struct{})
@@ -211,31 +205,31 @@ func (d *Desk) answer(ctx context.Context, a asked) {
 	stored, end := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer end()
 
-	code := Failed
+	code := failed
 	switch {
 	case ctx.Err() != nil:
-		code = Stopped
+		code = stopped
 	case late:
-		code = TooLong
+		code = tooLong
 	}
 
-	failed := d.cfg.Store.EndQuestion(stored, a.owner, run, answer, code)
-	if answer == nil && code == Failed || failed != nil {
-		d.cfg.Log.WarnContext(ctx, "a question was not answered", "question", run.Name, "error", errors.Join(err, failed))
+	unstored := d.cfg.Store.EndQuestion(stored, a.owner, run, answer, code)
+	if answer == nil && code == failed || unstored != nil {
+		d.cfg.Log.WarnContext(ctx, "a question was not answered", "question", run.Name, "error", errors.Join(err, unstored))
 	}
 }
 
 // hold keeps the lease of a run, and says how far it is, until ctx ends or the lease is lost.
 func (d *Desk) hold(ctx context.Context, a asked, r *Run) {
-	for until := time.Now().Add(d.cfg.Lease); worker.Wait(ctx, d.cfg.Lease/10); {
+	for until := time.Now().Add(lease); worker.Wait(ctx, lease/10); {
 		now := time.Now()
 
-		mine, err := d.cfg.Store.HoldQuestion(ctx, a.owner, a.run, r.looked.Load(), now.Add(d.cfg.Lease))
+		mine, err := d.cfg.Store.HoldQuestion(ctx, a.owner, a.run, r.looked.Load(), now.Add(lease))
 		switch {
 		case err == nil && !mine:
 			return
 		case err == nil:
-			until = now.Add(d.cfg.Lease)
+			until = now.Add(lease)
 		case now.After(until):
 			return
 		}

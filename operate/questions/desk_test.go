@@ -266,7 +266,7 @@ func TestARunWithoutItsLeaseStoresNothing(t *testing.T) {
 
 // TestADeskNeedsItsParts.
 func TestADeskNeedsItsParts(t *testing.T) {
-	if _, err := questions.New(questions.Config{AtOnce: -1}); err == nil || strings.Count(err.Error(), "questions: Config.") != 3 {
+	if _, err := questions.New(questions.Config{}); err == nil || strings.Count(err.Error(), "questions: Config.") != 2 {
 		t.Error(err)
 	}
 }

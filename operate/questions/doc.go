@@ -11,7 +11,7 @@
 //
 // Of a question and an owner one run goes on at a time, whichever process was asked: it holds a lease. A run ends after an hour, with
 // its process, or when its lease was lost; then the state has a code that says so, and the answer before stays. An answer has at most
-// [MostFindings] findings, and says how many there are. It is kept for a week.
+// 100 findings, and says how many there are. It is kept for a week.
 //
 // An answer is shown later than it is true. Before an act, look again.
 package questions

@@ -7,8 +7,8 @@ import (
 	"ratchet/operate/processes"
 )
 
-// MostFindings is how many findings an answer has.
-const MostFindings = 100
+// mostFindings is how many findings an answer has.
+const mostFindings = 100
 
 // maxText bounds the texts of a finding, in bytes, so that an answer has less than 200 KB; an item may have 400 KB.
 const maxText = 600
@@ -32,7 +32,7 @@ func (r *Run) Count(name string, n int) { r.counts[name] = int64(n) }
 
 // Found adds something that needs a person.
 func (r *Run) Found(f processes.Finding) {
-	if r.found++; len(r.findings) == MostFindings {
+	if r.found++; len(r.findings) == mostFindings {
 		return
 	}
 	f.Subject, f.Text, f.Next = dynamo.Cut(f.Subject, maxText), dynamo.Cut(f.Text, maxText), dynamo.Cut(f.Next, maxText)
