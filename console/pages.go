@@ -18,7 +18,7 @@ var pages = []page{
 	{path: "/{$}", nav: "/", load: overview, every: 2 * time.Second},
 	{path: "/orders", nav: "/orders", load: orders, every: time.Second},
 	{path: "/orders/{order}", nav: "/orders", load: order, every: time.Second, mark: orderMark},
-	{path: "/workflow", nav: "/workflow", load: workflow},
+	{path: "/workflow", nav: "/workflow", load: withMigration},
 	{path: "/refusals", nav: "/refusals", load: refusalsOf, every: 10 * time.Second},
 	{path: "/stream", nav: "/stream", load: stream, every: 2 * time.Second},
 	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
@@ -31,6 +31,8 @@ var pages = []page{
 	{path: "/quotas", nav: "/quotas", load: quotas, every: 2 * time.Second},
 	{path: "/jobs", nav: "/jobs", load: jobs, every: 10 * time.Second},
 	{path: "/jobs/{job}", nav: "/jobs", load: job, every: 2 * time.Second},
+	{path: "/doctor", nav: "/doctor", load: doctor, every: 2 * time.Second},
+	{path: "/doctor/{question}", nav: "/doctor", load: question, every: 2 * time.Second},
 	{path: "/audit", nav: "/audit", load: audit, every: 10 * time.Second},
 }
 

@@ -39,7 +39,7 @@ const (
 // allPages are the pages of the console.
 var allPages = []string{
 	"/", "/orders", "/orders/o-1", "/workflow", "/refusals", "/executions", "/stream", "/dead-letters", "/deliveries", "/jobs", "/money", "/stock", "/once", "/quotas",
-	"/audit", "/stuck", "/docs/", "/docs/operate/console.md", "/act/apply?event=release&order=o-1",
+	"/audit", "/doctor", "/doctor/verify", "/stuck", "/docs/", "/docs/operate/console.md", "/act/apply?event=release&order=o-1",
 }
 
 // TestEveryPageFitsAndCanBeUsed: at three widths, light and dark, no page is scrolled sideways, its policy refuses nothing of its own,
