@@ -11,6 +11,60 @@ document.addEventListener("htmx:before:swap", (event) => {
   }
 });
 
+// A browser has six connections to a server over HTTP/1.1, and a page that is followed keeps one. So at most four of the pages in front
+// are followed, and the others are read again now and then, until one of the four is closed or goes to the background. The browser
+// gives the places of a page that ends to others.
+const places = ["followed 1", "followed 2", "followed 3", "followed 4"];
+const readAgain = 10_000;
+let leavePlace: (() => void) | null = null;
+
+function takePlace(name: string): Promise<boolean> {
+  return new Promise((taken) => {
+    void navigator.locks.request(name, { ifAvailable: true }, (lock) => {
+      if (!lock || leavePlace || document.hidden) return taken(!!leavePlace);
+
+      const held = new Promise<void>((leave) => (leavePlace = leave));
+      taken(true);
+      return held;
+    });
+  });
+}
+
+async function follow(page: FollowedPage) {
+  if (document.hidden || page._htmx?.sse) return;
+
+  for (const name of places) {
+    if (leavePlace || (await takePlace(name))) {
+      window.htmx.trigger(page, "follow");
+      return;
+    }
+  }
+  await window.htmx.ajax("GET", location.href, { source: page, target: page, select: "#content", swap: "innerMorph strip:true" });
+}
+
+interface FollowedPage extends HTMLElement {
+  _htmx?: { sse?: object };
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const page = document.querySelector<FollowedPage>("[hx-trigger=follow]");
+  if (!page) return;
+
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      leavePlace?.();
+      leavePlace = null;
+    }
+    void follow(page);
+  });
+  // A page that comes to the front again needs a place again.
+  document.addEventListener("htmx:sse:before:connection", (event) => {
+    if (!leavePlace) event.preventDefault();
+  });
+  window.setInterval(() => void follow(page), readAgain);
+  void follow(page);
+});
+
 // rt-ago shows how long ago its moment was, above the time that the page was written with.
 class Ago extends HTMLElement {
   private timer = 0;

@@ -45,7 +45,7 @@ var allPages = []string{
 // TestEveryPageFitsAndCanBeUsed: at three widths, light and dark, no page is scrolled sideways, its policy refuses nothing of its own,
 // and axe finds nothing serious. With -screenshots, each one is kept as a picture.
 func TestEveryPageFitsAndCanBeUsed(t *testing.T) {
-	address := openConsole(t)
+	address, _ := openConsole(t)
 	script := axeScript(t)
 	page := openTabFor(t, 5*patience)
 
@@ -82,7 +82,7 @@ func TestEveryPageFitsAndCanBeUsed(t *testing.T) {
 
 // TestPagesCanBeReadWithoutScripts: each page has its text.
 func TestPagesCanBeReadWithoutScripts(t *testing.T) {
-	address := openConsole(t)
+	address, _ := openConsole(t)
 	page := openTab(t)
 	page.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 
@@ -96,32 +96,62 @@ func TestPagesCanBeReadWithoutScripts(t *testing.T) {
 	}
 }
 
-// TestTheEleventhTabLoads: a browser has six connections to a server, and each page that is followed takes one. Pages in the background
-// give theirs back.
+// TestTheEleventhTabLoads: a browser has six connections to a server, and a page that is followed keeps one. Eleven pages in front
+// load, and show what happens: the first ones are followed, and the others are read again until places are free.
 func TestTheEleventhTabLoads(t *testing.T) {
-	address := openConsole(t)
+	address, b := openConsole(t)
 	page := openTab(t)
+	tabs := make([]string, 11)
 
-	for i := range 11 {
-		page.session = "" // of the browser itself
-
-		var target struct{ TargetID string }
-		page.call("Target.createTarget", map[string]any{"url": fmt.Sprint(address, "/console/orders/o-", i+1)}, &target)
-
-		var attached struct{ SessionID string }
-		page.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
-		page.session = attached.SessionID
-
-		page.call("Page.bringToFront", nil, nil)
+	for i := range tabs {
+		began := time.Now()
+		tabs[i] = page.another(fmt.Sprint(address, "/console/orders/o-", i+2)) // the first one is on hold
 		page.sees("The way that it has taken")
-		// It is followed: its connection is open.
-		page.until("performance.getEntriesByType('resource').some(e => e.name.includes('/console/live/')) || !!document.querySelector('main')._htmx?.sse", "true")
+		t.Logf("page %d is loaded after %s", i+1, time.Since(began))
 	}
+	page.follows(b, "o-12", workflow.Hold, "ON_HOLD")
+
+	page.session = tabs[0]
+	page.until(followed, "true")
+	page.follows(b, "o-2", workflow.Hold, "ON_HOLD")
+
+	for _, session := range tabs[:10] { // they go to the background
+		page.session = session
+		page.hide(true)
+	}
+	page.session = tabs[10]
+	page.until(followed, "true")
+	page.follows(b, "o-12", workflow.Release, "PENDING")
+
+	page.session = tabs[0]
+	page.hide(false)
+	page.until(followed, "true")
+	page.follows(b, "o-2", workflow.Release, "PENDING")
+}
+
+// hide tells the page that it is in the background. The browser of the tests has every page in front.
+func (b *tab) hide(hidden bool) {
+	b.t.Helper()
+	b.look(fmt.Sprintf("Object.defineProperty(document, 'hidden', {configurable: true, value: %t}); document.dispatchEvent(new Event('visibilitychange')); 0", hidden))
+}
+
+// followed says whether a page has a connection on which the server tells what happens.
+const followed = "!!document.querySelector('main')._htmx?.sse"
+
+// follows moves the order, and waits until the page shows it without being loaded again.
+func (b *tab) follows(backend *server.Backend, id string, event workflow.Event, state string) {
+	b.t.Helper()
+	b.look("window.loaded = 'once'; 0")
+
+	if _, err := backend.Orders.Apply(b.t.Context(), transitions.Request{OrderID: transitions.OrderID(id), Event: event, RequestID: transitions.RequestID(event)}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.until("window.loaded + ' ' + document.querySelector('h1 .state').textContent", "once "+state)
 }
 
 // TestADragShowsAPartOfTheTimeLine by the mouse.
 func TestADragShowsAPartOfTheTimeLine(t *testing.T) {
-	address := openConsole(t)
+	address, _ := openConsole(t)
 	page := openTab(t)
 	page.open(address + "/console/orders/o-1")
 	page.sees("What happened, by time")
@@ -237,7 +267,7 @@ func axeScript(t *testing.T) string {
 }
 
 // openConsole serves the console as `ratchet dev` does, with some orders.
-func openConsole(t *testing.T) (address string) {
+func openConsole(t *testing.T) (string, *server.Backend) {
 	t.Helper()
 
 	ctx, stop := context.WithCancel(context.Background())
@@ -292,5 +322,5 @@ func openConsole(t *testing.T) (address string) {
 		}
 	})
 
-	return "http://" + l.Addr().String()
+	return "http://" + l.Addr().String(), b
 }
