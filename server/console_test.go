@@ -67,7 +67,7 @@ func consoleServerWith(t *testing.T, dev bool, cfg server.ConsoleConfig) (url st
 var consolePages = map[string]string{
 	"/":              "Overview",
 	"/orders":        "o-1",
-	"/orders?id=o-1": "ON_HOLD",
+	"/orders?order=o-1": "ON_HOLD",
 	"/orders/o-1":    "The way that it has taken",
 	"/workflow":      "AwaitShipped",
 	"/stream":        "Shards",
