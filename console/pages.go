@@ -262,7 +262,9 @@ func orders(ctx context.Context, v *visit) (content, error) {
 // filter is what a list of orders is asked for.
 type filter struct{ ID, State, Reference string }
 
-func (v *visit) filter() filter { return filter{v.query("order"), v.query("state"), v.query("reference")} }
+func (v *visit) filter() filter {
+	return filter{v.query("order"), v.query("state"), v.query("reference")}
+}
 
 // next is the address of the next page.
 func (f filter) next(cursor string) string {
