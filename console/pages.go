@@ -245,7 +245,7 @@ type timer struct {
 }
 
 func orders(ctx context.Context, v *visit) (content, error) {
-	if id := v.query("id"); id != "" {
+	if id := v.query("order"); id != "" {
 		var o orderShown
 		if err := v.get(ctx, pathTo("/v1/orders/%s", id), &o); err != nil {
 			return content{}, err
@@ -266,7 +266,9 @@ func orders(ctx context.Context, v *visit) (content, error) {
 // filter is what a list of orders is asked for.
 type filter struct{ ID, State, Reference string }
 
-func (v *visit) filter() filter { return filter{v.query("id"), v.query("state"), v.query("reference")} }
+func (v *visit) filter() filter {
+	return filter{v.query("order"), v.query("state"), v.query("reference")}
+}
 
 // next is the address of the next page.
 func (f filter) next(cursor string) string {
