@@ -50,7 +50,7 @@ type schema struct {
 func readDocument(t testing.TB) document {
 	t.Helper()
 
-	text, err := api.OpenAPI()
+	text, err := openAPI()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,9 +409,11 @@ var unseen = []string{
 	"complete-parked-task/output", "fail-parked-task-with-error/cause", "fail-parked-task-with-error/error", // of an execution
 }
 
+var maskedMember = regexp.MustCompile(`"([A-Za-z]+)":("|\["|\{"|"[a-z]+:)\[masked\]`)
+
 // noteMasked notes the members that have the masked value.
 func noteMasked(text string, into map[string]bool) {
-	for _, m := range regexp.MustCompile(`"([A-Za-z]+)":("|\["|\{"|"[a-z]+:)\[masked\]`).FindAllStringSubmatch(text, -1) {
+	for _, m := range maskedMember.FindAllStringSubmatch(text, -1) {
 		into[m[1]] = true
 	}
 }
