@@ -332,7 +332,11 @@ func actCases() []actCase {
 // TestEachActOfTheConsole: its form with its commands, its effect, its row in the audit, its repeat, and its refusal by
 // scope, tenant, reason and confirmation.
 func TestEachActOfTheConsole(t *testing.T) {
-	for _, row := range actCases() {
+	for i, row := range actCases() {
+		if testing.Short() && i%5 > 0 {
+			continue // one client, and every act
+		}
+
 		t.Run(row.name, func(t *testing.T) {
 			s := newAPIServer(t, func(c *api.Config) {
 				forPages(c)

@@ -291,6 +291,10 @@ func (d document) gets(t *testing.T, path string, op documented) []string {
 // TestNoMemberShowsAPerson sends each request that changes something with a mark in every text that it can carry, and
 // then asks every route. Only callers with the grant see a mark, whether they ask, repeat the request, or search.
 func TestNoMemberShowsAPerson(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and every operation")
+	}
+
 	d := readDocument(t)
 	p := &planter{d: d, where: map[string]string{}}
 	granted, ungranted := person(auth.DefaultTenant, auth.Admin), person(auth.DefaultTenant, auth.Admin)
