@@ -33,6 +33,10 @@ func TestCountsThatWereNotSavedAreSavedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 
+		if err := s.Close(); err != nil {
+			t.Errorf("a stop on a full disk: %v", err)
+		}
+
 		disk.Free.Store(1 << 30)
 		time.Sleep(10 * time.Second)
 

@@ -1,6 +1,7 @@
 package dynamodb
 
 import (
+	"errors"
 	"log/slog"
 
 	"ratchet/embedded/internal/clock"
@@ -90,5 +91,12 @@ func (s *Service) Wire() wire.Service {
 	}
 }
 
-// Close saves what exists only in memory. The caller closes the store.
-func (s *Service) Close() error { return s.tables.SaveCounts() }
+// Close saves what exists only in memory. The caller closes the store. On a full disk the counts stay those of the last
+// save, as after a crash: a stop does not fail by that.
+func (s *Service) Close() error {
+	if err := s.tables.SaveCounts(); !errors.Is(err, store.ErrFull) {
+		return err
+	}
+
+	return nil
+}
