@@ -8,8 +8,7 @@ import (
 )
 
 // LoggingConfiguration says, in a request, where a machine writes its log. Its name reaches clients: a member of
-// another type is refused with it. The engine describes it and writes no
-// log.
+// another type is refused with it. The engine describes it and writes no log.
 type LoggingConfiguration struct {
 	Destinations         []logDestination
 	IncludeExecutionData bool
