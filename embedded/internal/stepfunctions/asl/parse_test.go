@@ -509,14 +509,28 @@ func TestACatchAssignsAVariableOfInnerFlows(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(machineOf(`"A":{WORK,"Next":"E","Retry":[{"ErrorEquals":["X"]}],"Catch":[{"ErrorEquals":["States.ALL"],"Next":"E"}]},"E":{"Type":"Succeed"}`))
-	f.Add(machineOf(`"A":{"Type":"Choice","Choices":[{"And":[{"Variable":"$.a","StringMatches":"*"}],"Next":"E"}]},"E":{"Type":"Fail","ErrorPath":"$.x"}`))
-	f.Add(machineOf(`"A":{"Type":"Map","End":true,"ItemsPath":"$.a","Iterator":{"StartAt":"X","States":{"X":{"Type":"Wait","SecondsPath":"$.s","End":true}}}}`))
-	f.Add(machineOf(`"A":{"Type":"Parallel","End":true,"Branches":[{"StartAt":"X","States":{"X":{"Type":"Pass","Parameters":{"a.$":"States.UUID()"},"End":true}}}]}`))
+	for _, states := range []string{
+		`"A":{WORK,"Next":"E","Retry":[{"ErrorEquals":["X"]}],"Catch":[{"ErrorEquals":["States.ALL"],"Next":"E"}]},"E":{"Type":"Succeed"}`,
+		`"A":{"Type":"Choice","Choices":[{"And":[{"Variable":"$.a","StringMatches":"*"}],"Next":"E"}]},"E":{"Type":"Fail","ErrorPath":"$.x"}`,
+		`"A":{"Type":"Map","End":true,"ItemsPath":"$.a","Iterator":{"StartAt":"X","States":{"X":{"Type":"Wait","SecondsPath":"$.s","End":true}}}}`,
+		`"A":{"Type":"Parallel","End":true,"Branches":[{"StartAt":"X","States":{"X":{"Type":"Pass","Parameters":{"a.$":"States.UUID()"},"End":true}}}]}`,
+		`"A":{"Type":"Map","End":true,"ItemBatcher":{"MaxItemsPerBatch":2},"ItemProcessor":{"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"EXPRESS"},` +
+			`"StartAt":"X","States":{"X":{"Type":"Pass","End":true}}}}`,
+		`"A":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:putItem","Parameters":{"TableName":"t","Item":{"id.$":"$.a"}},"ResultPath":null,"Assign":{"v.$":"$.a"},"End":true}`,
+		`"A":{"Type":"Task","QueryLanguage":"JSONata","Resource":"arn:aws:states:::sqs:sendMessage.waitForTaskToken","Arguments":{"QueueUrl":"q","MessageBody":"{% $states.context.Task.Token %}"},"Output":"{% $v %}","End":true}`,
+	} {
+		f.Add(machineOf(states))
+	}
+
 	f.Fuzz(func(t *testing.T, definition string) {
 		m, found := Parse([]byte(definition))
 		if (m == nil) != (found.Err() != nil) {
 			t.Fatal(m, found)
+		}
+
+		// An Express machine has less than a Standard one, and nothing more.
+		if express, found := ParseExpress([]byte(definition)); express != nil && m == nil {
+			t.Fatal("only an Express machine takes it", found)
 		}
 
 		if m == nil {

@@ -21,7 +21,7 @@ type machineSettings struct {
 	Publish                 bool
 	VersionDescription      string
 	EncryptionConfiguration *settings.EncryptionRequest
-	LoggingConfiguration    *settings.LoggingRequest
+	LoggingConfiguration    *settings.LoggingConfiguration
 	TracingConfiguration    *settings.Tracing
 
 	encryption *settings.Encryption // EncryptionConfiguration once it was checked

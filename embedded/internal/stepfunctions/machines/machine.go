@@ -76,7 +76,7 @@ func (m *Machine) WaitForStarts() {
 // logging returns the configuration of the machine's log as DescribeStateMachine shows it.
 func (m *Machine) logging() json.RawMessage {
 	if m.Logging == nil {
-		return (&settings.LoggingRequest{}).Stored()
+		return (&settings.LoggingConfiguration{}).Stored()
 	}
 
 	return m.Logging

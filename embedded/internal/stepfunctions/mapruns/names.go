@@ -40,6 +40,7 @@ func (l *Book) NewName(machine string, state *asl.State) (uint64, string, error)
 		x>>32, x>>16&0xffff, x&0xfff, l.random.Uint64()&0xfff, id), nil
 }
 
+// ARN returns the ARN of a Map Run.
 func (l *Book) ARN(r *Run) string { return l.account.ARN("mapRun", r.Machine) + "/" + r.Name }
 
 // Named returns the Map Run with an ARN. It fails with ResourceNotFound.

@@ -7,9 +7,9 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// LoggingRequest says where a machine writes its log. The engine describes it and writes no
-// log.
-type LoggingRequest struct {
+// LoggingConfiguration says, in a request, where a machine writes its log. Its name reaches clients: a member of
+// another type is refused with it. The engine describes it and writes no log.
+type LoggingConfiguration struct {
 	Destinations         []logDestination
 	IncludeExecutionData bool
 	Level                string
@@ -25,7 +25,7 @@ type cloudWatchLogsLogGroup struct {
 
 // Check fails for a configuration that the service refuses.
 // Source: LocalStack's recordings of AWS (test_sfn_api_logs).
-func (c *LoggingRequest) Check() error {
+func (c *LoggingConfiguration) Check() error {
 	if c == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (c *LoggingRequest) Check() error {
 }
 
 // Stored returns the configuration as DescribeStateMachine shows it, nil without one.
-func (c *LoggingRequest) Stored() json.RawMessage {
+func (c *LoggingConfiguration) Stored() json.RawMessage {
 	if c == nil {
 		return nil
 	}

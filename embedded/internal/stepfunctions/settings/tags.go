@@ -57,6 +57,7 @@ func noTagRune(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsSpace(r) && !strings.ContainsRune("_.:/=+-@", r)
 }
 
+// CheckCount fails for more tags than a resource may have.
 func (t Tags) CheckCount() error {
 	if len(t) > maxTags {
 		return wire.Errorf("TooManyTags", "You've exceeded the number of tags allowed for a resource.")
