@@ -27,6 +27,7 @@ import (
 	"ratchet/once/actions"
 	"ratchet/operate/audit"
 	"ratchet/operate/jobs"
+	"ratchet/operate/processes"
 	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/shipping/reports"
@@ -68,7 +69,7 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	log := slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
 	kit.Tables(deadletters.TableInput("letters"), leases.TableInput("leases"), auth.TableInput("keys"),
-		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"), jobs.TableInput("jobs"),
+		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"), jobs.TableInput("jobs"), processes.TableInput("questions"),
 		scheduled.TableInput("scheduled"), timers.TableInput("orders-due"))
 
 	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests,
@@ -132,6 +133,7 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	}
 
 	s.cfg = api.Config{
+		Questions:   newDesk(t, s.db, log),
 		Scheduled:   later,
 		Acts:        acts,
 		Jobs:        many,
