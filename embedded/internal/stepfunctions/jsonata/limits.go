@@ -23,10 +23,11 @@ const (
 	// maxHeap is how much memory an evaluation may hold, in bytes. When the heap of the process
 	// has grown by this much, a step measures the evaluations' part of it.
 	maxHeap = 128 << 20
-	// busyHeap is the growth, in bytes, after which every step looks at the heap. Before
-	// that, only one of lookEvery steps looks.
-	busyHeap  = 8 << 20
-	lookEvery = 16
+	// busyHeap is the growth, in bytes, after which every step looks at the heap. After warmHeap one of warmEvery
+	// steps looks, and before that one of lookEvery: a text that a few steps double, as $a & $a does, grows by
+	// 16 or 32 times between two looks.
+	busyHeap, warmHeap   = 8 << 20, 512 << 10
+	warmEvery, lookEvery = 4, 16
 )
 
 // The errors of the limits. The texts are from JSONata's own guards, which the service uses.
@@ -48,12 +49,12 @@ type budget struct {
 	steps    int
 	heap     []metrics.Sample
 	before   uint64 // size of the heap, in bytes; 0 until the first look
-	busy     bool
+	every    int    // so many steps are between two looks
 	err      error
 }
 
 func newBudget(life context.Context, deadline time.Time) *budget {
-	return &budget{Context: life, deadline: deadline}
+	return &budget{Context: life, deadline: deadline, every: lookEvery}
 }
 
 // Err returns the error of the limit that the evaluation has reached.
@@ -67,7 +68,7 @@ func (b *budget) Err() error {
 	case b.steps > maxSteps:
 		b.err = errTime
 	// Reading the heap's size at every step would cost more than most steps do.
-	case b.busy || b.steps%lookEvery == 0:
+	case b.steps%b.every == 0:
 		b.look()
 	}
 
@@ -99,7 +100,14 @@ func (b *budget) look() {
 		return
 	}
 
-	b.busy = now-b.before > busyHeap
+	switch growth := now - b.before; {
+	case growth > busyHeap:
+		b.every = 1
+	case growth > warmHeap:
+		b.every = warmEvery
+	default:
+		b.every = lookEvery
+	}
 }
 
 // read returns the size of the heap with its garbage, in bytes.
@@ -123,5 +131,5 @@ func (b *budget) collect() {
 		b.err = errMemory
 	}
 
-	b.before, b.busy = b.read(), false
+	b.before, b.every = b.read(), lookEvery
 }

@@ -224,13 +224,22 @@ func (r *search) match(v []byte, steps []step, found func([]byte)) {
 		}
 
 		for _, name := range s.names {
-			if m, ok := rawjson.Member(v, name); r.spend(len(v)) && ok {
+			// Asked before the read: thousands of names would read on after the end of the time.
+			if !r.spend(len(v)) {
+				return
+			}
+
+			if m, ok := rawjson.Member(v, name); ok {
 				r.match(m, rest, found)
 			}
 		}
 	case stepIndexes:
 		for _, index := range s.indexes {
-			if e, ok := rawjson.Element(v, index); r.spend(len(v)) && ok {
+			if !r.spend(len(v)) {
+				return
+			}
+
+			if e, ok := rawjson.Element(v, index); ok {
 				r.match(e, rest, found)
 			}
 		}
