@@ -429,12 +429,12 @@ func TestEachActOfTheConsole(t *testing.T) {
 			// It is done once, however often the form is sent.
 			a := p.send(admin, "POST", path, form)
 			// A worker does what a job is about later.
-			done := "Done."
+			said := "Done."
 			if row.operation == "create-job" {
-				done = "Stored."
+				said = "Stored."
 			}
 
-			if a.StatusCode != http.StatusOK || !strings.Contains(a.text, done) {
+			if a.StatusCode != http.StatusOK || !strings.Contains(a.text, said) {
 				t.Fatalf("%d %s", a.StatusCode, a.text)
 			}
 
