@@ -341,6 +341,11 @@ func actCases(t *testing.T) []actCase {
 			return job
 		}, effect: stateOfJob},
 		{name: "stop-job", operation: "stop-job", setup: anOpenJob, effect: stateOfJob},
+		{name: "verify", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/verify", "askedAt"), foreign: true},
+		{name: "survey", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/survey", "askedAt"), foreign: true},
+		{name: "unsettled", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/unsettled", "askedAt"), foreign: true},
+		{name: "doctor", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/doctor", "askedAt")},
+		{name: "plan", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/plan", "askedAt")},
 		{name: "erase", operation: "erase-order", setup: has(order, func(s *apiServer) { erasable(s) }), effect: read("/v1/orders/o-1", "customer")},
 	}
 }

@@ -315,6 +315,7 @@ var repeats = []repeated{
 	{operation: "pause-job", path: "/v1/jobs/$/pause", keyed: true, setup: aJob, status: 200},
 	{operation: "resume-job", path: "/v1/jobs/$/resume", keyed: true, setup: aJob, status: 200},
 	{operation: "stop-job", path: "/v1/jobs/$/stop", keyed: true, setup: aJob, status: 200},
+	{operation: "ask-question", path: "/v1/questions/verify", keyed: true, status: 202},
 	{operation: "discard-dead-letter", path: "/v1/dead-letters/notify/$/discard", keyed: true, setup: deadLetter, status: 200},
 	{operation: "create-endpoint", path: "/v1/endpoints/shop", body: `{"destination":"log"}`, keyed: true, status: 201, other: `{"destination":"log","ordered":true}`, code: keyTaken},
 	{operation: "change-endpoint", path: "/v1/endpoints/shop/settings", body: `{"destination":"log","rate":5}`, keyed: true, setup: anEndpoint, status: 200},

@@ -130,7 +130,7 @@ const via = "console"
 const ownHint = `A text, or DynamoDB's JSON such as {"N":"3"}.`
 
 // acts are all acts.
-var acts = slices.Concat(actsOnOne, scheduledActs, jobActs())
+var acts = slices.Concat(actsOnOne, scheduledActs, jobActs(), questionActs())
 
 // actsOnOne are the acts on one order, letter, delivery, endpoint or handler.
 var actsOnOne = []act{

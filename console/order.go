@@ -35,8 +35,9 @@ type moments struct {
 	At                    moment
 	Kind, What, Why, Next string
 	Ref                   struct {
-		TransitionID                                                    int64
-		State, Status, Handler, DeadLetter, Endpoint, Delivery, Payment string
+		TransitionID, Count, More                                                    int64
+		Event, State, Code, Status, Handler, DeadLetter, Endpoint, Delivery, Payment string
+		Needs                                                                        []string
 	}
 }
 
@@ -246,7 +247,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 		}
 	}
 
-	svg, err := v.pictures.paint(d.graph(), e.paint())
+	svg, unseen, err := v.pictures.paintOrder(d, e)
 	if err != nil {
 		return content{}, err
 	}
@@ -257,7 +258,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 
 	part, first := within(e.Timeline, v.query("from"), v.query("to"))
 
-	return content{id, orderPage(v, id, e, d.Version, later, svg, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
+	return content{id, orderPage(v, id, e, d.Version, later, svg, unseen, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
 }
 
 // orderParts are the parts of an order that have answers of their own.

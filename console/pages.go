@@ -18,7 +18,7 @@ var pages = []page{
 	{path: "/{$}", nav: "/", load: overview, every: 2 * time.Second},
 	{path: "/orders", nav: "/orders", load: orders, every: time.Second},
 	{path: "/orders/{order}", nav: "/orders", load: order, every: time.Second, mark: orderMark},
-	{path: "/workflow", nav: "/workflow", load: workflow},
+	{path: "/workflow", nav: "/workflow", load: withMigration},
 	{path: "/refusals", nav: "/refusals", load: refusalsOf, every: 10 * time.Second},
 	{path: "/stream", nav: "/stream", load: stream, every: 2 * time.Second},
 	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
@@ -31,6 +31,8 @@ var pages = []page{
 	{path: "/quotas", nav: "/quotas", load: quotas, every: 2 * time.Second},
 	{path: "/jobs", nav: "/jobs", load: jobs, every: 10 * time.Second},
 	{path: "/jobs/{job}", nav: "/jobs", load: job, every: 2 * time.Second},
+	{path: "/doctor", nav: "/doctor", load: doctor, every: 2 * time.Second},
+	{path: "/doctor/{question}", nav: "/doctor", load: question, every: 2 * time.Second},
 	{path: "/audit", nav: "/audit", load: audit, every: 10 * time.Second},
 }
 
@@ -243,7 +245,7 @@ type timer struct {
 }
 
 func orders(ctx context.Context, v *visit) (content, error) {
-	if id := v.query("id"); id != "" {
+	if id := v.query("order"); id != "" {
 		var o orderShown
 		if err := v.get(ctx, pathTo("/v1/orders/%s", id), &o); err != nil {
 			return content{}, err
@@ -264,7 +266,9 @@ func orders(ctx context.Context, v *visit) (content, error) {
 // filter is what a list of orders is asked for.
 type filter struct{ ID, State, Reference string }
 
-func (v *visit) filter() filter { return filter{v.query("id"), v.query("state"), v.query("reference")} }
+func (v *visit) filter() filter {
+	return filter{v.query("order"), v.query("state"), v.query("reference")}
+}
 
 // next is the address of the next page.
 func (f filter) next(cursor string) string {

@@ -61,6 +61,11 @@ var formActs = []formAct{
 	{"pause-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},
 	{"resume-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},
 	{"stop-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},
+	{"doctor", "", nil},
+	{"verify", "", nil},
+	{"survey", "", nil},
+	{"unsettled", "", nil},
+	{"plan", "", nil},
 	{"erase", "order=o-1", nil},
 }
 
@@ -175,7 +180,7 @@ func waitForAct(t *testing.T, b *server.Backend, reason string) {
 func actNames(t *testing.T) (all []string) {
 	t.Helper()
 
-	for name, pattern := range map[string]string{"acts.go": `name: "([a-z-]+)", title: `, "jobs.go": `kind: "([a-z-]+)", title: `} {
+	for name, pattern := range map[string]string{"acts.go": `name: "([a-z-]+)", title: `, "jobs.go": `kind: "([a-z-]+)", title: `, "questions.go": `name: "([a-z-]+)", title: `} {
 		text, err := os.ReadFile("../../console/" + name)
 		if err != nil {
 			t.Fatal(err)
