@@ -86,6 +86,7 @@ func (p Path) Applies(d *workflow.Definition) (events []workflow.Event) {
 	}
 
 	m.addDetours()
+
 	for _, s := range p.Steps {
 		if m.has(stateNamed(s.Name)) {
 			events = append(events, s.Before)
