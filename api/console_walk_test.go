@@ -64,7 +64,7 @@ func TestAJobThatFindsNothingSaysSo(t *testing.T) {
 	act := console.Path + "/act/dead-letters-redrive"
 
 	start := func() answer {
-		return p.send(admin, "POST", act, filled(formOn(p.wantPage(admin, act+"?handler=notify")), map[string]string{"reason": "the bank is up again"}))
+		return p.send(admin, "POST", act, filled(formOn(p.wantPage(admin, act+"?handler=notify")), map[string]string{"handler": "notify", "rate": "10", "reason": "the bank is up again"}))
 	}
 
 	outcome := start()

@@ -70,10 +70,7 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 			At: m.At, Kind: string(m.Kind), What: c.tenant.ownWords(m.What), Why: c.tenant.ownWords(m.Why), Next: c.tenant.ownWords(m.Next),
 			Ref: c.tenant.showRef(m.Ref),
 		}
-		// What has happened is said with the text of its error, which is masked in the reference.
-		if errText := moments[i].Ref.Error; errText != "" && !c.Personal {
-			moments[i].What = strings.ReplaceAll(moments[i].What, errText, masked)
-		}
+		moments[i].What = c.maskError(m.Kind, moments[i].What, moments[i].Ref.Error)
 	}
 
 	effects = make([]due, len(waiting))
@@ -90,6 +87,19 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 	}
 
 	return moments, effects, incomplete
+}
+
+// maskError masks the text of an error in what has happened, as in its reference. That of an execution may be a code, which
+// programs compare.
+func (c caller) maskError(kind inspect.Kind, what, text string) string {
+	switch {
+	case c.Personal || text == "":
+		return what
+	case kind == inspect.AboutExecution:
+		return strings.ReplaceAll(what, text, maskUnlessCode(text))
+	}
+
+	return strings.ReplaceAll(what, text, masked)
 }
 
 // around returns the sources that the caller may see beside an order's transitions. Tasks, deliveries, payments, reports and
