@@ -126,9 +126,10 @@ browser: ## use Chromium: pages of other origins get nothing from any listener; 
 	go test -tags browser -count=1 -v ./tests/browser
 
 .PHONY: screenshots
-screenshots: ## make pictures of the console's pages, three widths, light and dark, in SCREENSHOTS (default: a new directory)
+screenshots: ## make pictures of the console's pages, three widths, light and dark, in SCREENSHOTS (default: a new directory), and those of README and docs
 	@dir="$${SCREENSHOTS:-$$(mktemp -d)}"; mkdir -p "$$dir"; \
-	go test -tags browser -count=1 ./tests/browser -run TestEveryPageFitsAndCanBeUsed -args -screenshots "$$dir" && echo "$$dir"
+	go test -tags browser -count=1 ./tests/browser -run 'TestEveryPageFitsAndCanBeUsed|TestAnOrderIsWatchedToItsEnd|TestThePagesAreThoseOfTheirDocument' \
+	  -args -screenshots "$$dir" -pictures $(CURDIR)/docs/pictures && echo "$$dir"
 
 .PHONY: sdks
 sdks: ## try `ratchet dev` from other languages: SDKs, receivers of webhooks, generated clients (needs Python 3, Node, Java, Maven and their registries)
