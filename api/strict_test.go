@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
-
-	"ratchet/api"
 )
 
 // validBodies are bodies that the operations accept. The variants are made from them.
@@ -285,7 +283,7 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 			rec := httptest.NewRecorder()
 			s.handler.ServeHTTP(rec, r)
 
-			a := answer{rec.Result(), rec.Body.String()}
+			a := s.explained(o.id+": "+v.name, answer{rec.Result(), rec.Body.String()})
 			if a.StatusCode < 400 || a.StatusCode >= 500 || !slices.Contains(codes, a.code()) || a.Header.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%s: %s: %d %s", o.id, v.name, a.StatusCode, a.text)
 			}
@@ -367,7 +365,7 @@ func TestSchemaErrorsNameTheirFields(t *testing.T) {
 
 // What the middleware refuses as empty, the document must not call good.
 func TestNoParameterOfTheDocumentMayBeEmpty(t *testing.T) {
-	text, err := api.OpenAPI()
+	text, err := openAPI()
 	if err != nil {
 		t.Fatal(err)
 	}

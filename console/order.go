@@ -41,6 +41,21 @@ type moments struct {
 	}
 }
 
+// failed returns the end of the order's execution from which a person brings it on, nil if there is none.
+func (e explanation) failed() *moments {
+	for i := len(e.Timeline) - 1; i >= 0; i-- {
+		if m := e.Timeline[i]; m.Kind == "execution" {
+			if m.Next == "" {
+				return nil
+			}
+
+			return &m
+		}
+	}
+
+	return nil
+}
+
 // text is what has happened, with what was written about it.
 func (m moments) text() string {
 	if m.Why == "" {
@@ -243,7 +258,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 
 	part, first := within(e.Timeline, v.query("from"), v.query("to"))
 
-	return content{id, orderPage(v, id, e, later, svg, unseen, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
+	return content{id, orderPage(v, id, e, d.Version, later, svg, unseen, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
 }
 
 // orderParts are the parts of an order that have answers of their own.
