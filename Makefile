@@ -123,12 +123,13 @@ conformance-long: ## compare CALLS generated calls (default 2 million) from SEED
 browser: ## use Chromium: pages of other origins get nothing from any listener; acts in the console by mouse and keyboard (Debian; installs chromium-headless-shell)
 	@command -v chromium-headless-shell >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell; } || \
 	  { echo "make browser: chromium-headless-shell is missing and cannot be installed; NOTHING was tried" >&2; exit 1; }
-	go test -tags browser -count=1 -v ./tests/browser
+	go test -tags browser -count=1 -timeout 30m -v ./tests/browser
 
 .PHONY: screenshots
-screenshots: ## make pictures of the console's pages, three widths, light and dark, in SCREENSHOTS (default: a new directory)
+screenshots: ## make pictures of the console's pages, three widths, light and dark, in SCREENSHOTS (default: a new directory), and those of README and docs
 	@dir="$${SCREENSHOTS:-$$(mktemp -d)}"; mkdir -p "$$dir"; \
-	go test -tags browser -count=1 ./tests/browser -run TestEveryPageFitsAndCanBeUsed -args -screenshots "$$dir" && echo "$$dir"
+	go test -tags browser -count=1 -timeout 30m ./tests/browser -run 'TestEveryPageFitsAndCanBeUsed|TestAnOrderIsWatchedToItsEnd|TestThePagesAreThoseOfTheirDocument' \
+	  -args -screenshots "$$dir" -pictures $(CURDIR)/docs/pictures && echo "$$dir"
 
 .PHONY: sdks
 sdks: ## try `ratchet dev` from other languages: SDKs, receivers of webhooks, generated clients (needs Python 3, Node, Java, Maven and their registries)

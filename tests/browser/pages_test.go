@@ -71,7 +71,7 @@ func TestEveryPageFitsAndCanBeUsed(t *testing.T) {
 				if width != 768 { // what differs between the widths differs between the other two
 					page.accessible(script, path, width, scheme)
 				}
-				page.picture(fmt.Sprintf("%s-%d-%s", strings.Trim(strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path), "-"), width, scheme))
+				page.keep(*screenshots, fmt.Sprintf("console-%s-%d-%s", strings.Trim(strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(path), "-"), width, scheme))
 			}
 		}
 	}
@@ -294,24 +294,31 @@ func (b *tab) accessible(script, path string, width int, scheme string) {
 	}
 }
 
-// picture keeps what the page looks like.
-func (b *tab) picture(name string) {
+// maxPicture is the most bytes that a picture may have.
+const maxPicture = 300 << 10
+
+// keep keeps what the page looks like in a file of the directory, if there is one.
+func (b *tab) keep(dir, name string) {
 	b.t.Helper()
 
-	if *screenshots == "" {
+	if dir == "" {
 		return
 	}
 
 	var shot struct{ Data string }
-	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": false}, &shot)
+	b.call("Page.captureScreenshot", map[string]any{"format": "png", "optimizeForSpeed": false}, &shot)
 
 	content, err := base64.StdEncoding.DecodeString(shot.Data)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(*screenshots, "console-"+name+".png"), content, 0o600)
+		err = os.WriteFile(filepath.Join(dir, name+".png"), content, 0o644)
 	}
 
 	if err != nil {
 		b.t.Fatal(err)
+	}
+
+	if len(content) > maxPicture {
+		b.t.Errorf("%s has %d bytes", name, len(content))
 	}
 }
 
