@@ -99,7 +99,9 @@ func overview(ctx context.Context, v *visit) (content, error) {
 	}
 
 	if !o.forbidden {
-		if err := v.get(ctx, "/v1/rates", &o.rates); err != nil && !isMissing(err) {
+		// The status, which is not waited for, may not have been refused yet.
+		err := v.get(ctx, "/v1/rates", &o.rates)
+		if o.forbidden = isForbidden(err); err != nil && !o.forbidden && !isMissing(err) {
 			return content{}, err
 		}
 	}
@@ -243,7 +245,7 @@ type timer struct {
 }
 
 func orders(ctx context.Context, v *visit) (content, error) {
-	if id := v.query("id"); id != "" {
+	if id := v.query("order"); id != "" {
 		var o orderShown
 		if err := v.get(ctx, pathTo("/v1/orders/%s", id), &o); err != nil {
 			return content{}, err
@@ -264,7 +266,9 @@ func orders(ctx context.Context, v *visit) (content, error) {
 // filter is what a list of orders is asked for.
 type filter struct{ ID, State, Reference string }
 
-func (v *visit) filter() filter { return filter{v.query("id"), v.query("state"), v.query("reference")} }
+func (v *visit) filter() filter {
+	return filter{v.query("order"), v.query("state"), v.query("reference")}
+}
 
 // next is the address of the next page.
 func (f filter) next(cursor string) string {
@@ -366,7 +370,31 @@ func deadLetters(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
+	if len(handlers) == 0 {
+		handlers = list.handlers(handler)
+	}
+
+	// Acts on many are about one handler.
+	if handler == "" && len(handlers) == 1 {
+		handler = handlers[0]
+	}
+
 	return content{"Dead letters", lettersPage(v, handler, handlers, list)}, nil
+}
+
+// handlers are those of the letters, and the one that was asked for, in order.
+func (l letterList) handlers(asked string) []string {
+	names := []string{}
+	for _, letter := range l.Letters {
+		names = append(names, cmp.Or(letter.Handler, asked))
+	}
+
+	if asked != "" {
+		names = append(names, asked)
+	}
+	slices.Sort(names)
+
+	return slices.Compact(names)
 }
 
 type endpointList struct{ Endpoints []endpointShown }
