@@ -307,6 +307,7 @@ func TestNoMemberShowsAPerson(t *testing.T) {
 	for _, row := range repeats {
 		s := newAPIServer(t, func(c *api.Config) {
 			dev(c)
+			withProcesses(t)(c)
 			c.Handlers = []streams.Handler{{Name: "notify", Handle: refuses}}
 		})
 

@@ -83,6 +83,8 @@ var consolePages = map[string]string{
 	"/once":             "An action",
 	"/quotas":           "write unit",
 	"/jobs":             "Erase persons of orders",
+	"/doctor":           "Compares every order with its journal",
+	"/doctor/verify":    "There is no answer yet",
 	"/docs/":            "Find the page for what you want to do",
 }
 
