@@ -68,7 +68,7 @@ func HappyPath(d *workflow.Definition, p Path) ([]byte, error) {
 }
 
 // Applies returns the events that an execution of [HappyPath] applies itself, each as soon as its order is where the
-// event is legal.
+// event is legal. What follows a step is not among them: the step comes first.
 func (p Path) Applies(d *workflow.Definition) (events []workflow.Event) {
 	m := &happyPath{definition: d, path: p}
 
@@ -79,7 +79,8 @@ func (p Path) Applies(d *workflow.Definition) (events []workflow.Event) {
 	m.moves = way
 
 	for _, move := range way {
-		if !m.isOutside(move) {
+		follows := slices.ContainsFunc(p.Steps, func(s PathStep) bool { return s.Before == move.Event })
+		if !m.isOutside(move) && !follows {
 			events = append(events, move.Event)
 		}
 	}

@@ -187,6 +187,13 @@ func TestTheHappyPathAppliesWhatItSays(t *testing.T) {
 			t.Errorf("outside %v: applies %v, want %v", row.outside, got, row.applies)
 		}
 
+		// A step before an event comes first.
+		path.Steps = []steps.PathStep{{Name: "look", Before: "finish"}}
+		if got := path.Applies(d); slices.Contains(got, "finish") {
+			t.Errorf("outside %v, with a step before finish: applies %v", row.outside, got)
+		}
+		path.Steps = nil
+
 		text, err := steps.HappyPath(d, path)
 		if err != nil {
 			t.Fatal(err)
