@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ratchet/api"
@@ -22,13 +23,25 @@ type operation struct {
 	body             bool
 }
 
-// operations returns the operations of the OpenAPI document, sorted by id.
+// openAPI is the document of an authenticated server. Writing it takes longer than a server and its requests, so it is written once.
+var openAPI = sync.OnceValues(api.OpenAPI)
+
+// operations returns the operations of the OpenAPI document, sorted by id. Callers do not change them.
 func operations(t testing.TB) []operation {
 	t.Helper()
 
-	text, err := api.OpenAPI()
+	all, err := operationsOnce()
 	if err != nil {
 		t.Fatal(err)
+	}
+
+	return all
+}
+
+var operationsOnce = sync.OnceValues(func() ([]operation, error) {
+	text, err := openAPI()
+	if err != nil {
+		return nil, err
 	}
 
 	var doc struct {
@@ -39,7 +52,7 @@ func operations(t testing.TB) []operation {
 		}
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 
 	var all []operation
@@ -54,8 +67,8 @@ func operations(t testing.TB) []operation {
 	}
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
 
-	return all
-}
+	return all, nil
+})
 
 var parameter = regexp.MustCompile(`\{[^}]+\}`)
 

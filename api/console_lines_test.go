@@ -18,6 +18,10 @@ var commandLine = regexp.MustCompile(`ratchet [a-z]+ [^<]+`)
 // TestCommandLinesNameTheTenant: the command line works for all tenants, so without the tenant's name it would act on the
 // order of another one, or on none. That of the default tenant has no name.
 func TestCommandLinesNameTheTenant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and every act of TestEachActOfTheConsole")
+	}
+
 	for _, row := range actCases(t) {
 		t.Run(row.name, func(t *testing.T) {
 			s := newAPIServer(t, func(c *api.Config) {

@@ -62,6 +62,10 @@ func strangersCode() (all []string) {
 // TestNoTextOfAStrangerIsCode: 200 orders, each with another piece of code in every text that a request can carry, and every page that
 // shows them. The pages are parsed as browsers do it: no element, attribute or address comes from a text.
 func TestNoTextOfAStrangerIsCode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one client, and many texts")
+	}
+
 	event := ""
 	s := newAPIServer(t, func(c *api.Config) {
 		dev(c)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
-
-	"ratchet/api"
 )
 
 // validBodies are bodies that the operations accept. The variants are made from them.
@@ -367,7 +365,7 @@ func TestSchemaErrorsNameTheirFields(t *testing.T) {
 
 // What the middleware refuses as empty, the document must not call good.
 func TestNoParameterOfTheDocumentMayBeEmpty(t *testing.T) {
-	text, err := api.OpenAPI()
+	text, err := openAPI()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,13 @@ import (
 //go:embed examples.txt
 var examplesText string
 
-// addExamples gives the commands below c that have no example the lines of examplesText.
-func addExamples(c *cobra.Command) {
+// exampleLines returns the lines of examplesText.
+func exampleLines() []string { return strings.Split(strings.TrimSpace(examplesText), "\n") }
+
+// addExamples gives the commands below c that have no example their lines of examples.
+func addExamples(c *cobra.Command, examples []string) {
 	for _, sub := range c.Commands() {
-		addExamples(sub)
+		addExamples(sub, examples)
 
 		if sub.HasSubCommands() || sub.Example != "" {
 			continue
@@ -24,9 +27,9 @@ func addExamples(c *cobra.Command) {
 		path := sub.CommandPath() + " " // the space keeps `orders` from matching `orders-x`
 
 		var lines []string
-		for line := range strings.Lines(examplesText) {
-			if strings.HasPrefix(strings.TrimSpace(line)+" ", path) {
-				lines = append(lines, "  "+strings.TrimSpace(line))
+		for _, line := range examples {
+			if strings.HasPrefix(line, path) || line == sub.CommandPath() {
+				lines = append(lines, "  "+line)
 			}
 		}
 

@@ -68,7 +68,7 @@ func newCommands(s *settings.Settings) *cobra.Command {
 	auditActs(root, s)
 	// After auditActs, which gives commands more groups of flags.
 	s.DefineFlags(root)
-	addExamples(root)
+	addExamples(root, exampleLines())
 	addStatuses(root, statusesOf())
 	addCompletion(s, root)
 	s.BePatient(root)

@@ -38,6 +38,8 @@ type Settings struct {
 	// the command accepts, also for the commands below it.
 	taken, Used map[*cobra.Command][]*FlagGroup
 	shared      map[*cobra.Command]*pflag.FlagSet
+	// sets has the flags of each combination of groups, by the groups' names.
+	sets map[string]*pflag.FlagSet
 
 	JSON  bool
 	Quiet bool
@@ -63,6 +65,7 @@ func New(parts server.Parts) *Settings {
 		parts: parts,
 		// The flags are defined at the end, when every command has said which groups it takes.
 		taken: map[*cobra.Command][]*FlagGroup{}, Used: map[*cobra.Command][]*FlagGroup{}, shared: map[*cobra.Command]*pflag.FlagSet{},
+		sets: map[string]*pflag.FlagSet{},
 	}
 	s.Flags = s.SharedFlags()
 

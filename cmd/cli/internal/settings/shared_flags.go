@@ -171,11 +171,31 @@ func (s *Settings) DefineFlags(c *cobra.Command, inherited ...*FlagGroup) []*Fla
 		groups = append(groups, s.DefineFlags(sub, slices.Concat(inherited, s.taken[c])...)...)
 	}
 
-	shared := s.SharedFlags(groups...)
+	shared := s.flagsOf(groups)
 	s.shared[c] = shared
 	c.Flags().AddFlagSet(shared)
 
 	return groups
+}
+
+// flagsOf returns the flags of the groups. Commands that take the same groups share them, because a program runs one command:
+// flags of its own for each command would take longer than all else that a start does.
+func (s *Settings) flagsOf(groups []*FlagGroup) *pflag.FlagSet {
+	var key strings.Builder
+	for _, g := range FlagGroups {
+		if slices.Contains(groups, g) {
+			key.WriteString(g.Name + " ")
+		}
+	}
+
+	if flags, ok := s.sets[key.String()]; ok {
+		return flags
+	}
+
+	flags := s.SharedFlags(groups...)
+	s.sets[key.String()] = flags
+
+	return flags
 }
 
 // SharedFlags returns new flags of the groups.

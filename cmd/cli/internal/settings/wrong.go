@@ -35,10 +35,20 @@ func (s *Settings) BePatient(c *cobra.Command) {
 			f.Value = &patient{Value: f.Value, flag: f, wrong: &s.Wrong}
 		}
 	}
-	c.Flags().VisitAll(wrap)
-	c.PersistentFlags().VisitAll(wrap)
+	visitUnsorted(c.Flags(), wrap)
+	visitUnsorted(c.PersistentFlags(), wrap)
 
 	for _, sub := range c.Commands() {
 		s.BePatient(sub)
 	}
+}
+
+// visitUnsorted calls visit with each flag. Sorting the flags of every command is a good part of a program's start.
+func visitUnsorted(flags *pflag.FlagSet, visit func(*pflag.Flag)) {
+	sorted := flags.SortFlags
+	flags.SortFlags = false
+
+	flags.VisitAll(visit)
+
+	flags.SortFlags = sorted
 }
