@@ -72,7 +72,7 @@ locals {
     ]
     api = [
       {
-        actions   = ["states:ListStateMachines", "states:SendTaskFailure", "states:SendTaskSuccess"]
+        actions   = ["cloudwatch:DescribeAlarms", "dynamodb:ListStreams", "dynamodb:ListTables", "sqs:ListQueues", "states:ListActivities", "states:ListStateMachines", "states:SendTaskFailure", "states:SendTaskSuccess"]
         resources = [["other", "*"]]
       },
       {
@@ -80,8 +80,20 @@ locals {
         resources = [["execution", "@order:*"]]
       },
       {
+        actions   = ["sqs:GetQueueAttributes", "sqs:GetQueueUrl"]
+        resources = [["queue", "@requests"]]
+      },
+      {
+        actions   = ["iam:SimulatePrincipalPolicy"]
+        resources = [["role", "@*"]]
+      },
+      {
         actions   = ["states:DescribeStateMachine", "states:ListExecutions", "states:StartExecution"]
         resources = [["stateMachine", "@order"]]
+      },
+      {
+        actions   = ["dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"]
+        resources = [["table", "@*"]]
       },
       {
         actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
@@ -89,7 +101,7 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
-        resources = [["table", "@actions"], ["table", "@once"]]
+        resources = [["table", "@actions"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem"]
@@ -113,11 +125,11 @@ locals {
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
-        resources = [["table", "@endpoints"], ["table", "@inventory"]]
+        resources = [["table", "@endpoints"], ["table", "@inventory"], ["table", "@once"]]
       },
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-        resources = [["table", "@holds"], ["table", "@leases"]]
+        resources = [["table", "@holds"], ["table", "@leases"], ["table", "@processes"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:PutItem"]
@@ -128,7 +140,7 @@ locals {
         resources = [["table", "@ledger"]]
       },
       {
-        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        actions   = ["dynamodb:ConditionCheckItem", "dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan", "dynamodb:UpdateItem"]
         resources = [["table", "@orders"]]
       },
       {
@@ -142,10 +154,6 @@ locals {
       {
         actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"]
         resources = [["table", "@payments"], ["table", "@transfers"]]
-      },
-      {
-        actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"]
-        resources = [["table", "@processes"]]
       },
       {
         actions   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
