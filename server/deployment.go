@@ -196,7 +196,7 @@ func keyNames(schema []types.KeySchemaElement) (names []string) {
 	return names
 }
 
-// deployedPolicies returns what each part may call, and what the program's own steps declare.
+// deployedPolicies returns what each part may call, and what the program's own steps and parts declare.
 func (b *Backend) deployedPolicies() (all []deploy.Policy, err error) {
 	for _, part := range PermissionParts() {
 		lines, err := recordedPermissions(part)
@@ -216,15 +216,23 @@ func (b *Backend) deployedPolicies() (all []deploy.Policy, err error) {
 		all = append(all, policy)
 	}
 
-	own := deploy.Policy{Part: "own"}
+	var steps []string
 	for _, step := range b.flow.steps {
-		for _, line := range step.Permissions {
-			own.Permissions = append(own.Permissions, declaredPermission(line))
-		}
+		steps = append(steps, step.Permissions...)
 	}
 
-	if len(own.Permissions) > 0 {
-		all = append(all, own)
+	for _, own := range []struct {
+		part  string
+		lines []string
+	}{{"own", steps}, {"parts", b.Config.Parts.Permissions}} {
+		policy := deploy.Policy{Part: own.part}
+		for _, line := range own.lines {
+			policy.Permissions = append(policy.Permissions, declaredPermission(line))
+		}
+
+		if len(policy.Permissions) > 0 {
+			all = append(all, policy)
+		}
 	}
 
 	return all, nil
@@ -311,7 +319,7 @@ func (b *Backend) deployedQueueName(name string) (deploy.Name, bool) {
 	return deploy.Name{Text: name}, true
 }
 
-// declaredPermission returns a permission of [Step.Permissions], which were validated.
+// declaredPermission returns a permission of [Step.Permissions] or [Parts.Permissions], which were validated.
 func declaredPermission(line string) deploy.Permission {
 	action, what, _ := strings.Cut(line, " ")
 
@@ -329,6 +337,10 @@ func (b *Backend) undeclared() (all []string) {
 		if step.Permissions == nil {
 			all = append(all, "the step "+step.Name)
 		}
+	}
+
+	if b.Config.Parts.Permissions != nil {
+		return all
 	}
 
 	for _, h := range b.ownHandlers {

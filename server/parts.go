@@ -32,6 +32,9 @@ type Parts struct {
 	// differ from the built-in names. Handlers is called once, when all other parts of the backend exist.
 	// It must not call the parts or AWS.
 	Handlers func(*Backend) []streams.Handler
+	// Permissions are what Bank, Carrier, Destinations and Handlers call on AWS beside what Ratchet itself calls, in the
+	// form of [Step.Permissions]. Nil: the templates of `ratchet deploy` have a place for them. Empty: they call nothing.
+	Permissions []string
 }
 
 // Workflow is a program's own workflow: a definition, the state machine that drives its orders, and the
@@ -108,6 +111,10 @@ func (p Parts) validate(c Config) error {
 
 	if err := destination.CheckSchemes(p.Destinations); err != nil {
 		faults = append(faults, err)
+	}
+
+	for _, permission := range p.Permissions {
+		require(permissionRule.MatchString(permission), "permissions %q: must be an action and a resource, like s3:GetObject arn:aws:s3:::photos/*", permission)
 	}
 
 	if p.Workflow == nil {

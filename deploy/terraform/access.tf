@@ -72,7 +72,7 @@ locals {
     ]
     api = [
       {
-        actions   = ["dynamodb:ListStreams", "dynamodb:ListTables", "sqs:ListQueues", "states:ListActivities", "states:ListStateMachines", "states:SendTaskFailure", "states:SendTaskSuccess"]
+        actions   = ["cloudwatch:DescribeAlarms", "dynamodb:ListStreams", "dynamodb:ListTables", "sqs:ListQueues", "states:ListActivities", "states:ListStateMachines", "states:SendTaskFailure", "states:SendTaskSuccess"]
         resources = [["other", "*"]]
       },
       {

@@ -184,6 +184,7 @@ var descriptions = map[string]string{
 	"notifications": "deliveries to endpoints",
 	"operator":      "commands that mend; with the policy viewer",
 	"own":           "what this program's own steps call",
+	"parts":         "what this program's own bank, carrier and handlers call",
 	"requests":      "the consumer of the requests queue",
 	"sandbox":       "the sandbox bank and carrier",
 	"stream":        "the reader of the orders stream and its handlers",

@@ -157,7 +157,7 @@ type role struct {
 
 // Roles returns the roles: of a worker with all parts, of the API, of each part alone, and of people.
 func (p page) Roles() []role {
-	own := p.part("own")
+	own, ownParts := p.part("own"), p.part("parts")
 
 	// A part without a list of permissions has no policy that a role could name.
 	var parts []string
@@ -166,12 +166,12 @@ func (p page) Roles() []role {
 	}
 
 	roles := []role{
-		{Name: "worker", Policies: slices.Concat(parts, own)},
-		{Name: "api", Policies: []string{"api"}},
+		{Name: "worker", Policies: slices.Concat(parts, own, ownParts)},
+		{Name: "api", Policies: append([]string{"api"}, ownParts...)},
 	}
 
 	for _, part := range p.Parts {
-		one := role{Name: part, Policies: p.part(part)}
+		one := role{Name: part, Policies: append(p.part(part), ownParts...)}
 		// Steps are the tasks of activities.
 		if part == "activities" {
 			one.Policies = append(one.Policies, own...)

@@ -25,8 +25,9 @@ const givenTable = "shop-data"
 type ownWorkflow struct {
 	parts, workflow string
 	activities      []string
-	undeclared      []string // that the templates name
-	declared        []permission
+	undeclared      []string     // that the templates name
+	declared        []permission // by steps
+	partsDeclare    []permission // by the other parts
 	settings        []string
 	config          server.Config
 }
@@ -39,9 +40,10 @@ var ownWorkflows = map[string]ownWorkflow{
 	},
 	"mugs": {
 		parts: "mugs", workflow: "mugs", activities: []string{"apply", "charge", "look", "place", "reserve"},
-		undeclared: []string{"the step reserve", "the handler answer"},
-		settings:   []string{"--requests-queue", prefix + "requests"},
-		config:     server.Config{RequestsQueue: prefix + "requests"},
+		undeclared:   []string{"the step reserve"},
+		partsDeclare: []permission{{"dynamodb:PutItem", "table/letters"}},
+		settings:     []string{"--requests-queue", prefix + "requests"},
+		config:       server.Config{RequestsQueue: prefix + "requests"},
 	},
 	"a table that is there": {
 		parts: shopParts, workflow: "order", activities: []string{"accept", "compensate", "look", "pay"},
@@ -202,9 +204,11 @@ func (own ownWorkflow) wantsPolicies(t *testing.T, c func(string) *template, m *
 		}
 	}
 
-	for _, p := range own.declared {
-		if want := p.action + " arn:aws:dynamodb:" + region + ":" + account + ":" + strings.Replace(p.resource, "/", "/"+prefix, 1); !slices.Contains(fromCloudFormation[prefix+"own"], want) {
-			t.Errorf("the policy own lacks %s: %v", want, fromCloudFormation[prefix+"own"])
+	for policy, declared := range map[string][]permission{"own": own.declared, "parts": own.partsDeclare} {
+		for _, p := range declared {
+			if want := p.action + " arn:aws:dynamodb:" + region + ":" + account + ":" + strings.Replace(p.resource, "/", "/"+prefix, 1); !slices.Contains(fromCloudFormation[prefix+policy], want) {
+				t.Errorf("the policy %s lacks %s: %v", policy, want, fromCloudFormation[prefix+policy])
+			}
 		}
 	}
 	own.wantsOrders(t, slices.Concat(slices.Collect(maps.Values(fromCloudFormation))...))

@@ -41,6 +41,9 @@ var ownSteps = map[string][]server.Step{
 	"mugs":   {{Name: "reserve"}, {Name: "charge", Permissions: []string{}}},
 }
 
+// ownPermissions are what the handlers of the examples declare.
+var ownPermissions = map[string][]string{"mugs": {"dynamodb:PutItem table/letters"}}
+
 // partsOf returns the parts of an example, from its files: the definition, the state machine, the names of
 // the steps, and a handler.
 func partsOf(name string) (server.Parts, error) {
@@ -75,5 +78,5 @@ func partsOf(name string) (server.Parts, error) {
 		return []streams.Handler{{Name: "answer", Handle: func(context.Context, streams.Record) error { return nil }}}
 	}
 
-	return server.Parts{Workflow: w, Handlers: handlers}, nil
+	return server.Parts{Workflow: w, Handlers: handlers, Permissions: ownPermissions[name]}, nil
 }

@@ -35,7 +35,7 @@ type local struct {
 }
 
 // startTime bounds the start, which imports much Python.
-const startTime = 3 * time.Minute
+const startTime = 10 * time.Minute
 
 // startLocal installs LocalStack, the AWS CLI and DynamoDB Local below the folder home, unless they are there, and
 // starts LocalStack on a free loopback port, with its data below dir.
