@@ -160,13 +160,16 @@ deploy-check: $(DEPLOY_CHECKS) ## check the templates with cfn-lint and checkov 
 	@if command -v terraform >/dev/null; then terraform fmt -check -diff deploy/terraform; \
 	  else echo "Terraform is not installed; TestTerraformIsFormatted does what terraform fmt -check does"; fi
 
+# aws-check and aws-check-local with your own program: PROGRAM=../loan/loan CHECK='-create "..." -end CLOSED'.
+AWSCHECK = go run ./internal/tools/awscheck -program $(or $(PROGRAM),bin/ratchet) $(CHECK)
+
 .PHONY: aws-check
-aws-check: build ## deploy the shop in your AWS account under a random prefix, run 20 orders with a kill, take everything away (asks for the account's number)
-	go run ./internal/tools/awscheck -program $(CURDIR)/bin/ratchet
+aws-check: $(if $(PROGRAM),,build) ## deploy the shop, or PROGRAM, in your AWS account under a random prefix, run 20 orders with a kill, take everything away (asks for the account's number)
+	$(AWSCHECK)
 
 .PHONY: aws-check-local
-aws-check-local: build ## the same on LocalStack and DynamoDB Local, without an account (needs Python 3.13, Java 17, Maven and their registries)
-	go run ./internal/tools/awscheck -program $(CURDIR)/bin/ratchet -local $(CACHE)
+aws-check-local: $(if $(PROGRAM),,build) ## the same on LocalStack and DynamoDB Local, without an account (needs Python 3.13, Java 17, Maven and their registries)
+	$(AWSCHECK) -local $(CACHE)
 
 .PHONY: model
 model: ## check the protocol's model exhaustively (needs spin and a C compiler)

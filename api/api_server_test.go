@@ -27,6 +27,7 @@ import (
 	"ratchet/once/actions"
 	"ratchet/operate/audit"
 	"ratchet/operate/jobs"
+	"ratchet/operate/processes"
 	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/shipping/reports"
@@ -68,7 +69,7 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	log := slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
 	kit.Tables(deadletters.TableInput("letters"), leases.TableInput("leases"), auth.TableInput("keys"),
-		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"), jobs.TableInput("jobs"),
+		actions.TableInput("actions"), reports.Table("reports"), audit.TableInput("audit"), jobs.TableInput("jobs"), processes.TableInput("questions"),
 		scheduled.TableInput("scheduled"), timers.TableInput("orders-due"))
 
 	orders := kit.Orders(shop.Journal(transitions.JournalTransactional), shop.WithoutRequests,
@@ -132,6 +133,7 @@ func newAPIServer(t testing.TB, change func(*api.Config)) *apiServer {
 	}
 
 	s.cfg = api.Config{
+		Questions:   newDesk(t, s.db, log),
 		Scheduled:   later,
 		Acts:        acts,
 		Jobs:        many,
@@ -272,7 +274,38 @@ func (s *apiServer) askIn(ctx context.Context, method, path, body string, header
 		s.t.Fatal(err)
 	}
 
-	return answer{out, string(text)}
+	return s.explained(method+" "+path, answer{out, string(text)})
+}
+
+// explained fails the test unless a refusal says what happened: a problem with a detail, and a rule for each field.
+func (s *apiServer) explained(request string, a answer) answer {
+	s.t.Helper()
+
+	if a.StatusCode < http.StatusBadRequest {
+		return a
+	}
+
+	var p struct {
+		Type, Title, Code, Detail string
+		Status                    int
+		Errors                    []struct{ In, Detail string }
+	}
+	if err := json.Unmarshal([]byte(a.text), &p); err != nil || a.Header.Get("Content-Type") != "application/problem+json" {
+		s.t.Errorf("%.200s: %d is no problem: %.200q", request, a.StatusCode, a.text)
+		return a
+	}
+
+	if p.Type == "" || p.Title == "" || p.Code == "" || strings.TrimSpace(p.Detail) == "" || p.Status != a.StatusCode {
+		s.t.Errorf("%.200s: %d does not say what happened: %.400s", request, a.StatusCode, a.text)
+	}
+
+	for _, field := range p.Errors {
+		if field.In == "" || strings.TrimSpace(field.Detail) == "" {
+			s.t.Errorf("%.200s: %d names a field without its rule: %.400s", request, a.StatusCode, a.text)
+		}
+	}
+
+	return a
 }
 
 // want fails the test unless the answer has the status, and the code if it is a problem.

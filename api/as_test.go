@@ -39,7 +39,7 @@ func (s *apiServer) as(by api.Identity, method, path, body string, headers ...st
 	rec := httptest.NewRecorder()
 	s.handler.ServeHTTP(rec, api.As(r, by))
 
-	return answer{rec.Result(), rec.Body.String()}
+	return s.explained(method+" "+path, answer{rec.Result(), rec.Body.String()})
 }
 
 func TestACallInTheProcessHasScopeAndTenantOfItsCaller(t *testing.T) {

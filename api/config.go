@@ -22,6 +22,7 @@ import (
 	"ratchet/operate/inspect"
 	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
+	"ratchet/operate/questions"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
 	"ratchet/streams"
@@ -80,6 +81,8 @@ type Config struct {
 	Scheduled *scheduled.Schedule
 	// Jobs do one act to many subjects. If it is nil, their routes answer 404.
 	Jobs *jobs.Store
+	// Questions answers slow questions. If it is nil, their routes answer 404.
+	Questions *questions.Desk
 	// BookAgain books a shipment in the place of one that the carrier has canceled. If it is nil, its route
 	// answers 404.
 	BookAgain func(context.Context, transitions.OrderID) (tracking string, err error)

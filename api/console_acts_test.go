@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/console"
@@ -235,6 +238,16 @@ func paused(s *apiServer) string {
 	return fmt.Sprint(len(found))
 }
 
+// surveys says whether a survey was asked for.
+func surveys(s *apiServer) string {
+	out, err := s.db.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String("processes")})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	return fmt.Sprint(len(out.Items))
+}
+
 // withLists lets the server have lists of orders.
 func withLists(c *api.Config) { c.Lists = &lists.Lists{} }
 
@@ -254,7 +267,9 @@ func stateOfJob(s *apiServer) string {
 	return list.Jobs[0].State
 }
 
-func actCases() []actCase {
+func actCases(t *testing.T) []actCase {
+	t.Helper()
+
 	real := map[string]string{"dryRun": ""}
 	order, endpoint, handler := map[string]string{"order": "o-1"}, map[string]string{"endpoint": "shop"}, map[string]string{"handler": "notify"}
 	item := map[string]string{"order": "o-1", "sku": "mug"}
@@ -297,6 +312,7 @@ func actCases() []actCase {
 		})},
 		{name: "pause-handler", operation: "pause-handler", change: notifies, setup: has(handler), effect: paused},
 		{name: "resume-handler", operation: "resume-handler", change: notifies, setup: has(handler, func(s *apiServer) { s.must("POST", "/v1/stream/handlers/notify/pause", "") }), effect: paused},
+		{name: "count-stuck", operation: "count-stuck-orders", change: withProcesses(t), setup: has(real), effect: surveys},
 		{name: "redrive-execution", operation: "redrive-execution", setup: has(order, anExecution), effect: read("/v1/orders/o-1/explanation", "unplaced", "execution", "redrives")},
 		{name: "repair-execution", operation: "repair-execution", setup: has(order, anExecution), effect: read("/v1/orders/o-1/explanation", "unplaced", "execution", "redrives")},
 		{name: "book-again", operation: "book-shipment-again", change: func(c *api.Config) {
@@ -325,6 +341,11 @@ func actCases() []actCase {
 			return job
 		}, effect: stateOfJob},
 		{name: "stop-job", operation: "stop-job", setup: anOpenJob, effect: stateOfJob},
+		{name: "verify", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/verify", "askedAt"), foreign: true},
+		{name: "survey", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/survey", "askedAt"), foreign: true},
+		{name: "unsettled", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/unsettled", "askedAt"), foreign: true},
+		{name: "doctor", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/doctor", "askedAt")},
+		{name: "plan", operation: "ask-question", setup: has(nil), effect: read("/v1/questions/plan", "askedAt")},
 		{name: "erase", operation: "erase-order", setup: has(order, func(s *apiServer) { erasable(s) }), effect: read("/v1/orders/o-1", "customer")},
 	}
 }
@@ -332,7 +353,7 @@ func actCases() []actCase {
 // TestEachActOfTheConsole: its form with its commands, its effect, its row in the audit, its repeat, and its refusal by
 // scope, tenant, reason and confirmation.
 func TestEachActOfTheConsole(t *testing.T) {
-	for i, row := range actCases() {
+	for i, row := range actCases(t) {
 		if testing.Short() && i%5 > 0 {
 			continue // one client, and every act
 		}
@@ -416,7 +437,13 @@ func TestEachActOfTheConsole(t *testing.T) {
 
 			// It is done once, however often the form is sent.
 			a := p.send(admin, "POST", path, form)
-			if a.StatusCode != http.StatusOK || !strings.Contains(a.text, "Done.") {
+			// A worker does what a job is about later.
+			said := "Done."
+			if row.operation == "create-job" {
+				said = "Stored."
+			}
+
+			if a.StatusCode != http.StatusOK || !strings.Contains(a.text, said) {
 				t.Fatalf("%d %s", a.StatusCode, a.text)
 			}
 

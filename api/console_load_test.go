@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -175,4 +176,50 @@ func compressed(t *testing.T, text string) int {
 	}
 
 	return b.Len()
+}
+
+// firstWrite is an answer that says when it begins.
+type firstWrite struct {
+	httptest.ResponseRecorder
+	once  sync.Once
+	began chan<- bool
+}
+
+func (w *firstWrite) Write(text []byte) (int, error) {
+	w.once.Do(func() { w.began <- true })
+	return len(text), nil
+}
+
+// TestFollowedPagesTakeNoPlaceOfTheEventStreams: a caller with one place has it while twenty pages of theirs are followed.
+func TestFollowedPagesTakeNoPlaceOfTheEventStreams(t *testing.T) {
+	s := newAPIServer(t, func(c *api.Config) { dev(c); c.Watches = 1 })
+	s.must("PUT", "/v1/orders/o-1", mugs)
+	p := s.pages()
+
+	ctx, leave := context.WithCancel(context.WithValue(t.Context(), viewerKey{}, whose(auth.DefaultTenant, auth.Admin)))
+
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer leave()
+
+	began := make(chan bool)
+	for i := range 20 {
+		page := []string{"/orders/o-1", "/orders", "/"}[i%3]
+
+		all.Go(func() {
+			w := &firstWrite{ResponseRecorder: *httptest.NewRecorder(), began: began}
+			p.handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/console/live"+page, nil))
+		})
+	}
+
+	for range 20 {
+		<-began
+	}
+
+	ids, status, _ := stream(ctx, t, onWire(t, s), "o-1", "")
+	if status != http.StatusOK {
+		t.Fatalf("the event stream of the API is answered with %d", status)
+	}
+	next(t, ids)
+	s.want(s.ask("GET", "/v1/orders/o-1/events", ""), http.StatusTooManyRequests, "too_many_watches")
 }

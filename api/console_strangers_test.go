@@ -95,7 +95,7 @@ func TestNoTextOfAStrangerIsCode(t *testing.T) {
 		// One that is refused.
 		s.as(by, "POST", path+"/transitions", fmt.Sprintf(`{"event":"deliver","cause":{"text":%s}}`, quoted(text)), "Idempotency-Key", fmt.Sprint("deliver-", i))
 
-		addresses := []string{"/orders/" + url.PathEscape(id), "/orders?id=" + url.QueryEscape(id), "/act/apply?event=release&order=" + url.QueryEscape(id)}
+		addresses := []string{"/orders/" + url.PathEscape(id), "/orders?order=" + url.QueryEscape(id), "/act/apply?event=release&order=" + url.QueryEscape(id)}
 		if i%10 == 0 {
 			q := url.QueryEscape(text)
 			addresses = append(addresses, "/", "/orders", "/orders?state="+q, "/refusals", "/executions", "/dead-letters?handler="+q, "/deliveries?endpoint="+q+"&status="+q,

@@ -20,6 +20,7 @@ import (
 	"ratchet/operate/executions"
 	"ratchet/operate/inspect"
 	"ratchet/operate/jobs"
+	"ratchet/operate/questions"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/shipping/reports"
@@ -83,6 +84,12 @@ var domainErrors = []domainError{
 	{jobs.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{jobs.ErrNotFound, http.StatusNotFound, "job_not_found", "There is no such job."},
 	{jobs.ErrState, http.StatusConflict, "job_state", "The job has ended, or is about to."},
+
+	// Slow questions.
+	{questions.ErrUnknown, http.StatusNotFound, "question_not_found", "There is no such question."},
+	{questions.ErrRuns, http.StatusConflict, "question_runs", "The question is being answered. GET says how far that is."},
+	{questions.ErrBusy, http.StatusTooManyRequests, "too_many_questions", "This process answers as many questions as it may. Nothing was begun."},
+	{questions.ErrStopped, http.StatusServiceUnavailable, "unavailable", detailUnavailable},
 
 	// Stock.
 	{inventory.ErrExpired, http.StatusConflict, "reservation_expired", "The order's reservation has expired. The order may reserve again."},

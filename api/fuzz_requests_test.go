@@ -16,8 +16,11 @@ import (
 var extremes = []string{
 	`null`, `true`, `0`, `-1`, `1`, `1.5`, `1e3`, `9007199254740991`, `9223372036854775807`, `-9223372036854775808`, `1000000000000000`, `1e400`,
 	`""`, `"a"`, `"EUR"`, `"XXX"`, `"\u0000"`, `"\ud83d\ude00"`, `"a:b"`, `"a#payment"`, `"0001-01-01T00:00:00Z"`, `"9999-12-31T23:59:59Z"`, `"2030-01-01T00:00:00+23:59"`,
-	`[]`, `[[]]`, `{}`, `{"a":{"b":[null]}}`,
+	`[]`, `[[]]`, `{}`, `{"a":{"b":[null]}}`, `"` + long + `"`, `{"a":"` + long + `","` + long + `":"a"}`,
 }
+
+// long is longer than each text of the document may be, but for those that have no bound of their own.
+var long = strings.Repeat("x", 3000)
 
 // variations returns the body with each of its members, at all levels, replaced by each of
 // the extremes, removed, and in lists repeated.
@@ -78,7 +81,7 @@ func variations(t testing.TB, body string) []string {
 }
 
 // FuzzRequests sends requests of every operation to an API whose data store works. No answer
-// is a 5xx: what is wrong with a request is always said.
+// is a 5xx: what is wrong with a request is always said, in a detail and in a rule for each field.
 func FuzzRequests(f *testing.F) {
 	s := newAPIServer(f, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{repeatHandler} })
 	byID := map[string]operation{}
@@ -141,6 +144,9 @@ func FuzzRequests(f *testing.F) {
 
 		rec := httptest.NewRecorder()
 		s.handler.ServeHTTP(rec, r)
+
+		s.t = t
+		s.explained(r.Method+" "+path+" "+body, answer{rec.Result(), rec.Body.String()})
 
 		if rec.Code >= http.StatusInternalServerError {
 			t.Errorf("%s %s %q, key %q, If-Match %q: %d %s\n%s", r.Method, path, body, key, match, rec.Code, rec.Body, s.log.String()[max(0, s.log.Len()-600):])

@@ -137,7 +137,7 @@ func (s *apiServer) callbackTo(path, id, body string, change func(h http.Header,
 	rec := httptest.NewRecorder()
 	s.handler.ServeHTTP(rec, r)
 
-	return answer{rec.Result(), rec.Body.String()}
+	return s.explained(path, answer{rec.Result(), rec.Body.String()})
 }
 
 // succeeded returns the body of a callback about a successful step.

@@ -103,8 +103,9 @@ var shown = map[string]string{
 	"host name owner version reason unread":          "about a process of the service, an order that cannot be read, or a probe",
 	"missing note unmet overdue if what text action": "sentences of the server that quote no text of a request; those of a status are masked by themselves",
 	"initial place doc startAt awaits how actual order attribute workflow": "of the definition and its state machine, and of the check of both",
-	"skipped": "why a survey counted nothing, in words of the server",
-	"problem": "a code of a job",
+	"skipped":      "why a survey counted nothing, in words of the server",
+	"problem":      "a code of a job",
+	"kind subject": "a code, and what a slow question has found something about: an id, or a part of the setup",
 	"step reservation deadLetter delivery change": "steps, kinds and ids",
 	"parent checkpoint gapFrom":                   "of a shard",
 	"via":                                         "a word",
@@ -247,7 +248,8 @@ var pathIDs = map[string][]string{
 	"accountId": {"alice", "bank"}, "holdId": {"h-1"}, "action": {"SPRING-26"}, "key": {"k", "l"}, "handler": {"notify"}, "endpoint": {"shop"},
 	"sku": {"mug"}, "paymentId": {"p-1"}, "transferId": {"t-1"}, "orderId": {"o-1", "b-1"}, "execution": {"o-1"}, "state": {"SHIPPED"}, "letter": {"x"}, "delivery": {"d"},
 	"scheduledId": {"0123456789abcdef0123456789abcdef"}, // its id is made by the server; the list shows the same members
-	"job":         {"none"},                             // its id is made by the server; the list shows the same members
+	"question":    {"doctor", "verify"},
+	"job":         {"none"}, // its id is made by the server; the list shows the same members
 }
 
 // gets returns the targets of the operation: each id in the path, each value of a parameter with fixed ones.

@@ -305,6 +305,7 @@ var repeats = []repeated{
 	},
 	{operation: "book-shipment-again", path: "/v1/orders/o-1/shipment/book-again", keyed: true, setup: bookable, status: 200},
 	{operation: "pause-handler", path: "/v1/stream/handlers/notify/pause", keyed: true, setup: deadLetter, status: 200},
+	{operation: "count-stuck-orders", path: "/v1/stuck-orders/count", keyed: true, status: 200},
 	{operation: "resume-handler", path: "/v1/stream/handlers/notify/resume", keyed: true, setup: deadLetter, status: 200},
 	{operation: "erase-order", path: "/v1/orders/o-1/erase", body: `{}`, keyed: true, setup: erasable, status: 200, other: `{"dryRun":true}`, code: keyTaken},
 	{
@@ -314,6 +315,7 @@ var repeats = []repeated{
 	{operation: "pause-job", path: "/v1/jobs/$/pause", keyed: true, setup: aJob, status: 200},
 	{operation: "resume-job", path: "/v1/jobs/$/resume", keyed: true, setup: aJob, status: 200},
 	{operation: "stop-job", path: "/v1/jobs/$/stop", keyed: true, setup: aJob, status: 200},
+	{operation: "ask-question", path: "/v1/questions/verify", keyed: true, status: 202},
 	{operation: "discard-dead-letter", path: "/v1/dead-letters/notify/$/discard", keyed: true, setup: deadLetter, status: 200},
 	{operation: "create-endpoint", path: "/v1/endpoints/shop", body: `{"destination":"log"}`, keyed: true, status: 201, other: `{"destination":"log","ordered":true}`, code: keyTaken},
 	{operation: "change-endpoint", path: "/v1/endpoints/shop/settings", body: `{"destination":"log","rate":5}`, keyed: true, setup: anEndpoint, status: 200},
@@ -398,7 +400,7 @@ func TestARepeatGetsTheFirstAnswer(t *testing.T) {
 		}
 
 		t.Run(row.operation, func(t *testing.T) {
-			s := newAPIServer(t, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{repeatHandler} })
+			s := newAPIServer(t, func(c *api.Config) { dev(c); withProcesses(t)(c); c.Handlers = []streams.Handler{repeatHandler} })
 
 			value := ""
 			if row.setup != nil {

@@ -38,6 +38,7 @@ func (s *service) routes(h huma.API) {
 	s.handlerRoutes(h)
 	s.erasureRoutes(h)
 	s.jobRoutes(h)
+	s.questionRoutes(h)
 	s.replayRoutes(h)
 	s.deadLetterRoutes(h)
 	s.endpointRoutes(h)
@@ -46,6 +47,7 @@ func (s *service) routes(h huma.API) {
 	s.rateRoutes(h)
 	s.quotaRoutes(h)
 	s.workflowRoutes(h)
+	s.migrationRoutes(h)
 	s.actRoutes(h)
 
 	describeMasks(h.OpenAPI(), h.OpenAPI().Components.Schemas.Map()["Problem"], reflect.TypeFor[problem]())

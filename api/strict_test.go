@@ -283,7 +283,7 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 			rec := httptest.NewRecorder()
 			s.handler.ServeHTTP(rec, r)
 
-			a := answer{rec.Result(), rec.Body.String()}
+			a := s.explained(o.id+": "+v.name, answer{rec.Result(), rec.Body.String()})
 			if a.StatusCode < 400 || a.StatusCode >= 500 || !slices.Contains(codes, a.code()) || a.Header.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%s: %s: %d %s", o.id, v.name, a.StatusCode, a.text)
 			}

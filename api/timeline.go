@@ -70,6 +70,10 @@ func (s *service) timeline(ctx context.Context, c caller, e inspect.Explanation)
 			At: m.At, Kind: string(m.Kind), What: c.tenant.ownWords(m.What), Why: c.tenant.ownWords(m.Why), Next: c.tenant.ownWords(m.Next),
 			Ref: c.tenant.showRef(m.Ref),
 		}
+		// What has happened is said with the text of its error, which is masked in the reference.
+		if errText := moments[i].Ref.Error; errText != "" && !c.Personal {
+			moments[i].What = strings.ReplaceAll(moments[i].What, errText, masked)
+		}
 	}
 
 	effects = make([]due, len(waiting))

@@ -70,6 +70,46 @@ func TestAnExplanationHasATimeLine(t *testing.T) {
 	}
 }
 
+// failing are a delivery and a dead letter whose errors say something of a person.
+type failing struct{ seen }
+
+func (failing) OfOrder(_ context.Context, order string) ([]notify.Delivery, error) {
+	n := notify.Notification{OrderID: transitions.OrderID(order), State: "PENDING"}
+	tries := []notify.Try{{Number: 1, At: time.Now(), Answer: 500, Head: "no Ada here"}, {Number: 2, At: time.Now()}}
+
+	return []notify.Delivery{{Notification: n, Endpoint: "acme:shop", Status: notify.Missed, CreatedAt: time.Now(), Error: "Ada is unknown", Tries: tries}}, nil
+}
+
+func (failing) OfItem(context.Context, string, map[string]types.AttributeValue, string, int) ([]deadletters.Letter, string, error) {
+	return []deadletters.Letter{{ID: "l-1", FailedAt: time.Now(), Error: "Ada has no address"}}, "", nil
+}
+
+// TestATimeLineMasksTheTextsOfErrors: what has happened is said with them.
+func TestATimeLineMasksTheTextsOfErrors(t *testing.T) {
+	s := newAPIServer(t, func(c *api.Config) {
+		c.Around = inspect.Around{Deliveries: failing{}, DeadLetters: failing{}, Handlers: []string{"notify"}}
+	})
+	s.want(s.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", s.key("acme", auth.Act)), http.StatusCreated, "")
+
+	for personal, want := range map[bool][]string{
+		true:  {"handler notify gave up: Ada has no address", "Ada is unknown", "was answered with 500: no Ada here"},
+		false: {"handler notify gave up: [masked]", "MISSED after 0 attempts: [masked]", "was answered with 500: [masked]"},
+	} {
+		by := s.keyOf(auth.NewKey{Tenant: "acme", Scope: auth.Admin, Personal: personal})
+		a := s.want(s.ask("GET", "/v1/orders/o-1/explanation", "", "Authorization", by), http.StatusOK, "")
+
+		for _, text := range want {
+			if !strings.Contains(a.text, text) {
+				t.Errorf("with the grant %v, %q is missing in %s", personal, text, a.text)
+			}
+		}
+
+		if !personal && strings.Contains(a.text, "Ada") {
+			t.Errorf("without the grant, the person is in %s", a.text)
+		}
+	}
+}
+
 // TestRefusalsOfAnOrder are data; their texts are for callers with the grant.
 func TestRefusalsOfAnOrder(t *testing.T) {
 	s := newAPIServer(t, func(c *api.Config) { c.Around = inspect.Around{Refusals: seen{}} })

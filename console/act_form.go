@@ -33,6 +33,9 @@ const maxForm = 256 << 10
 
 var keyRule = regexp.MustCompile(`^c-[A-Z2-7]{26}$`)
 
+// jobRule matches the id of a job.
+var jobRule = regexp.MustCompile(`\b[0-9]{8}T[0-9.]+-[A-Z2-7]+\b`)
+
 func newKey() string { return "c-" + rand.Text() }
 
 // shown is the form of an act as it is shown.
@@ -44,6 +47,8 @@ type shown struct {
 	confirm string
 	preview *preview
 	fault   string
+	// about is the page of what stands in the way, "" if it has none.
+	about string
 	// asCurl and asCommand are the act as commands.
 	asCurl, asCommand string
 	// tenant is the session's, as the command line has it.
@@ -61,6 +66,9 @@ type outcome struct {
 	// made is the page of the thing that the act creates, "" if it creates none.
 	made string
 }
+
+// startsJob reports whether the act only stores what a worker does.
+func (s shown) startsJob() bool { return s.path == "/v1/jobs" }
 
 // fact is a name with a value on a page.
 type fact struct{ name, value string }
@@ -390,6 +398,10 @@ func (h *handler) writeOutcome(w http.ResponseWriter, r *http.Request, v *visit,
 	}
 
 	s.fault = refused.title() + ": " + refused.text()
+	// Another job of the kind is open.
+	if id := jobRule.FindString(refused.Detail); id != "" && refused.Code == "job_open" {
+		s.about = pathTo(Path+"/jobs/%s", id)
+	}
 	h.writeForm(w, r, v, s, refused.Status)
 }
 

@@ -121,7 +121,7 @@ func previewRepair(ctx context.Context, v *visit, order string) (*preview, error
 	err := v.get(ctx, pathTo("/v1/orders/%s/execution/repair", order), &plan)
 
 	if refused, is := errors.AsType[*problem](err); is && refused.Status == http.StatusConflict {
-		return &preview{lines: []string{refused.text()}}, nil
+		return &preview{lines: []string{"It would be refused now: " + strings.TrimSuffix(refused.text(), " Nothing was done.")}}, nil
 	}
 
 	return &preview{good: true, lines: plan.Steps}, err

@@ -130,7 +130,7 @@ const via = "console"
 const ownHint = `A text, or DynamoDB's JSON such as {"N":"3"}.`
 
 // acts are all acts.
-var acts = slices.Concat(actsOnOne, scheduledActs, jobActs())
+var acts = slices.Concat(actsOnOne, scheduledActs, jobActs(), questionActs())
 
 // actsOnOne are the acts on one order, letter, delivery, endpoint or handler.
 var actsOnOne = []act{
@@ -336,6 +336,10 @@ var actsOnOne = []act{
 	{
 		name: "resume-handler", title: "Resume", does: "Lets the handler go on with what waits, the oldest change of each order first.", scope: auth.Admin,
 		method: http.MethodPost, path: "/v1/stream/handlers/{handler}/resume", stream: true, command: "ratchet streams resume {handler}",
+	},
+	{
+		name: "count-stuck", title: "Count again", does: "A worker looks at every order within a minute, and lists those that need a person.", scope: auth.Admin,
+		method: http.MethodPost, path: "/v1/stuck-orders/count", stream: true, page: Path + "/stuck", command: "ratchet status --count-stuck",
 	},
 	{
 		name: "redrive-execution", title: "Redrive the execution", does: "Step Functions runs the failed state again.", scope: auth.Admin,

@@ -305,6 +305,36 @@ func (m moment) form() string {
 // codes are the codes of the results.
 func (j jobShown) codes() []string { return slices.Sorted(maps.Keys(j.Counts)) }
 
+// meanings say what the codes of results mean.
+var meanings = map[string]string{
+	"selected":           "The job would act on it.",
+	"done":               "It was done.",
+	"gone":               "The subject does not exist any more.",
+	"failed":             "The act has failed: the log of the worker has the error.",
+	"unmapped":           "Nothing says how the order comes from its version to that of the server: give the definition of its version, and a migration from that version in the mapping.",
+	"order_busy":         "The order moved during every attempt.",
+	"unreadable":         "It cannot be read.",
+	"execution_healthy":  "The execution runs, or has brought its order to an end.",
+	"not_redrivable":     "Step Functions refuses a redrive: repair the order.",
+	"waiting":            "It was queued before.",
+	"changed":            "The handler has failed with it again since.",
+	"delivery_pending":   "It is being sent.",
+	"endpoint_disabled":  "The endpoint is disabled: enable it first.",
+	"not_erasable":       "The order has not ended.",
+	"nothing_to_deliver": "The handlers have got every change.",
+	"changes_lost":       "Earlier changes are lost.",
+	"lists_incomplete":   "The part of the lists is not complete.",
+}
+
+// nothing is what a job without results says.
+func (j jobShown) nothing() string {
+	if j.ended() && j.Total == 0 {
+		return "The selection was empty: nothing was found to act on."
+	}
+
+	return "No result yet."
+}
+
 // ended reports whether the job has come to its end.
 func (j jobShown) ended() bool {
 	return j.State == "done" || j.State == "failed" || j.State == "stopped"
@@ -424,6 +454,9 @@ func executionKind(status string) string {
 
 // isAdmin reports whether the session may start jobs.
 func (v *visit) isAdmin() bool { return v.by.May(auth.Admin) }
+
+// isSystem reports whether the session sees what belongs to all tenants.
+func (v *visit) isSystem() bool { return v.isAdmin() && v.by.Tenant == auth.DefaultTenant }
 
 // chosen are the acts on the rows of a list that a person selects, and further values of their forms.
 type chosen struct {

@@ -18,6 +18,8 @@ const (
 	keptAgain = time.Second
 	// keptTimeout bounds a read that no viewer waits for.
 	keptTimeout = 20 * time.Second
+	// keptMost is how old an answer may be that is shown while it is read again.
+	keptMost = 3 * keptFor
 	// mostKept is how many answers are kept.
 	mostKept = 1000
 )
@@ -44,7 +46,7 @@ func newKeeper(draining <-chan struct{}) *keeper {
 }
 
 // kept is as get, but the answer may be ten seconds old. With wait it returns when there is an answer. Without, it never waits: it
-// returns the newest answer there is, with its time, and leaves into as it is before the first one, for which the time is zero.
+// returns the newest answer of the last half minute, with its time. If there is none, the time is zero, and into stays as it is.
 func (v *visit) kept(ctx context.Context, path string, into any, wait bool) (at time.Time, err error) {
 	v.calls = append(v.calls, path)
 
@@ -57,6 +59,11 @@ func (v *visit) kept(ctx context.Context, path string, into any, wait bool) (at 
 
 	if a.problem != nil || a.at.IsZero() {
 		return a.at, a.problem
+	}
+
+	// Since the last viewer has left, what needs a person may have been done.
+	if !wait && time.Since(a.at) > keptMost {
+		return time.Time{}, nil
 	}
 
 	if err := json.Unmarshal(a.body, into); err != nil {

@@ -71,7 +71,7 @@ func lanes(all []moments, first int) string {
 // mood says how a moment is colored.
 func (m moments) mood() string {
 	switch {
-	case m.Kind == "refusal", m.Kind == "dead letter", strings.Contains(m.What, "FAILED"), strings.Contains(m.What, "MISSED"):
+	case m.Kind == refusalKind, m.Kind == "dead letter", strings.Contains(m.What, "FAILED"), strings.Contains(m.What, "MISSED"):
 		return "bad"
 	case m.Next != "":
 		return "warn"

@@ -35,9 +35,25 @@ type moments struct {
 	At                    moment
 	Kind, What, Why, Next string
 	Ref                   struct {
-		TransitionID                                                    int64
-		State, Status, Handler, DeadLetter, Endpoint, Delivery, Payment string
+		TransitionID, Count, More                                                    int64
+		Event, State, Code, Status, Handler, DeadLetter, Endpoint, Delivery, Payment string
+		Needs                                                                        []string
 	}
+}
+
+// failed returns the end of the order's execution from which a person brings it on, nil if there is none.
+func (e explanation) failed() *moments {
+	for i := len(e.Timeline) - 1; i >= 0; i-- {
+		if m := e.Timeline[i]; m.Kind == "execution" {
+			if m.Next == "" {
+				return nil
+			}
+
+			return &m
+		}
+	}
+
+	return nil
 }
 
 // text is what has happened, with what was written about it.
@@ -231,7 +247,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 		}
 	}
 
-	svg, err := v.pictures.paint(d.graph(), e.paint())
+	svg, unseen, err := v.pictures.paintOrder(d, e)
 	if err != nil {
 		return content{}, err
 	}
@@ -242,7 +258,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 
 	part, first := within(e.Timeline, v.query("from"), v.query("to"))
 
-	return content{id, orderPage(v, id, e, later, svg, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
+	return content{id, orderPage(v, id, e, d.Version, later, svg, unseen, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
 }
 
 // orderParts are the parts of an order that have answers of their own.

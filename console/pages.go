@@ -18,7 +18,7 @@ var pages = []page{
 	{path: "/{$}", nav: "/", load: overview, every: 2 * time.Second},
 	{path: "/orders", nav: "/orders", load: orders, every: time.Second},
 	{path: "/orders/{order}", nav: "/orders", load: order, every: time.Second, mark: orderMark},
-	{path: "/workflow", nav: "/workflow", load: workflow},
+	{path: "/workflow", nav: "/workflow", load: withMigration},
 	{path: "/refusals", nav: "/refusals", load: refusalsOf, every: 10 * time.Second},
 	{path: "/stream", nav: "/stream", load: stream, every: 2 * time.Second},
 	{path: "/dead-letters", nav: "/dead-letters", load: deadLetters, every: 10 * time.Second},
@@ -31,6 +31,8 @@ var pages = []page{
 	{path: "/quotas", nav: "/quotas", load: quotas, every: 2 * time.Second},
 	{path: "/jobs", nav: "/jobs", load: jobs, every: 10 * time.Second},
 	{path: "/jobs/{job}", nav: "/jobs", load: job, every: 2 * time.Second},
+	{path: "/doctor", nav: "/doctor", load: doctor, every: 2 * time.Second},
+	{path: "/doctor/{question}", nav: "/doctor", load: question, every: 2 * time.Second},
 	{path: "/audit", nav: "/audit", load: audit, every: 10 * time.Second},
 }
 
@@ -97,7 +99,9 @@ func overview(ctx context.Context, v *visit) (content, error) {
 	}
 
 	if !o.forbidden {
-		if err := v.get(ctx, "/v1/rates", &o.rates); err != nil && !isMissing(err) {
+		// The status, which is not waited for, may not have been refused yet.
+		err := v.get(ctx, "/v1/rates", &o.rates)
+		if o.forbidden = isForbidden(err); err != nil && !o.forbidden && !isMissing(err) {
 			return content{}, err
 		}
 	}
@@ -241,7 +245,7 @@ type timer struct {
 }
 
 func orders(ctx context.Context, v *visit) (content, error) {
-	if id := v.query("id"); id != "" {
+	if id := v.query("order"); id != "" {
 		var o orderShown
 		if err := v.get(ctx, pathTo("/v1/orders/%s", id), &o); err != nil {
 			return content{}, err
@@ -262,7 +266,9 @@ func orders(ctx context.Context, v *visit) (content, error) {
 // filter is what a list of orders is asked for.
 type filter struct{ ID, State, Reference string }
 
-func (v *visit) filter() filter { return filter{v.query("id"), v.query("state"), v.query("reference")} }
+func (v *visit) filter() filter {
+	return filter{v.query("order"), v.query("state"), v.query("reference")}
+}
 
 // next is the address of the next page.
 func (f filter) next(cursor string) string {
@@ -364,7 +370,31 @@ func deadLetters(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
+	if len(handlers) == 0 {
+		handlers = list.handlers(handler)
+	}
+
+	// Acts on many are about one handler.
+	if handler == "" && len(handlers) == 1 {
+		handler = handlers[0]
+	}
+
 	return content{"Dead letters", lettersPage(v, handler, handlers, list)}, nil
+}
+
+// handlers are those of the letters, and the one that was asked for, in order.
+func (l letterList) handlers(asked string) []string {
+	names := []string{}
+	for _, letter := range l.Letters {
+		names = append(names, cmp.Or(letter.Handler, asked))
+	}
+
+	if asked != "" {
+		names = append(names, asked)
+	}
+	slices.Sort(names)
+
+	return slices.Compact(names)
 }
 
 type endpointList struct{ Endpoints []endpointShown }

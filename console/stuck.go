@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"regexp"
+	"strings"
 )
 
 // systemProblem is a line of the overview that needs a person.
@@ -22,6 +23,11 @@ func (p systemProblem) page() string {
 	case "dead letters":
 		return with(Path+"/dead-letters", "handler", name)
 	case "notifications":
+		// The endpoint of another tenant is on that tenant's pages.
+		if strings.Contains(name, ":") {
+			return ""
+		}
+
 		return with(Path+"/deliveries", "endpoint", name, "status", "MISSED")
 	case "orders":
 		return Path + "/stuck"
@@ -34,14 +40,35 @@ func (p systemProblem) page() string {
 
 // stuckList is a page of orders that need a person.
 type stuckList struct {
-	Orders []struct {
-		OrderID, Kind, State, Cause string
-		Since                       moment
-		Commands                    []string
-	}
+	Orders    []stuckOrder
 	Next      string
 	CountedAt moment
 	Skipped   string
+}
+
+type stuckOrder struct {
+	OrderID, Kind, State, Cause string
+	Since                       moment
+	Commands                    []string
+}
+
+// stuckButtons are the acts that bring the order on.
+func (v *visit) stuckButtons(o stuckOrder) (buttons []button) {
+	switch o.Kind {
+	case "unknown_version":
+		return v.button("orders-migrate")
+	case "lost_parcel":
+		// Its execution waits as it should: an event decides. The page of the order has the refund.
+		for _, command := range o.Commands {
+			if event, is := strings.CutPrefix(command, "ratchet orders apply "+o.OrderID+" "); is {
+				buttons = append(buttons, v.button("apply", "order", o.OrderID, "event", event)...)
+			}
+		}
+
+		return buttons
+	}
+
+	return v.button("repair-execution", "order", o.OrderID)
 }
 
 func stuck(ctx context.Context, v *visit) (content, error) {

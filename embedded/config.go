@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ratchet/embedded/door"
-	"ratchet/embedded/internal/stepfunctions"
+	"ratchet/embedded/internal/stepfunctions/lambda"
 )
 
 // Config says where the engine keeps its data and which names it uses in ARNs. Only Dir
@@ -93,8 +93,8 @@ func (c *Config) door() *door.Door {
 }
 
 // functions returns Functions in the form in which Step Functions takes them.
-func (c *Config) functions() map[string]stepfunctions.Function {
-	functions := map[string]stepfunctions.Function{}
+func (c *Config) functions() map[string]lambda.Function {
+	functions := map[string]lambda.Function{}
 	for name, function := range c.Functions {
 		functions[name] = function
 	}

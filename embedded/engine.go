@@ -15,6 +15,7 @@ import (
 	"ratchet/embedded/internal/dynamodb"
 	"ratchet/embedded/internal/sqs"
 	"ratchet/embedded/internal/stepfunctions"
+	"ratchet/embedded/internal/stepfunctions/lambda"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -119,7 +120,7 @@ func (e *Engine) openServices() (err error) {
 		Region:    e.cfg.Region,
 		AccountID: e.cfg.AccountID,
 		Clock:     &e.clock,
-		Services:  map[string]wire.Service{"dynamodb": db, "sqs": queues, "lambda": stepfunctions.Lambda(e.cfg.functions())},
+		Services:  map[string]wire.Service{"dynamodb": db, "sqs": queues, "lambda": lambda.Service(e.cfg.functions())},
 		Log:       e.cfg.Log,
 	})
 	if err != nil {

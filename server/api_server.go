@@ -80,7 +80,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	// The server logs faults of single connections. Clients cause most of them, so the level is debug.
 	server.ErrorLog = slog.NewLogLogger(b.log.Handler(), slog.LevelDebug)
 
-	drained := make(chan error, 3)
+	drained := make(chan error, 4)
 	serving, stop := context.WithCancel(ctx)
 	go func() {
 		if b.Engine == nil { // a process with the engine also runs a worker, which compares
@@ -89,6 +89,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		drained <- b.Refusals.Run(serving)
 	}()
 	go func() { drained <- b.runIssuer(serving) }()
+	go func() { drained <- b.Questions.Run(serving) }()
 	go func() {
 		<-serving.Done()
 		drained <- b.drain(ctx, server, apiDrain)
@@ -106,7 +107,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		err = nil
 	}
 
-	return errors.Join(err, <-drained, <-drained, <-drained)
+	return errors.Join(err, <-drained, <-drained, <-drained, <-drained)
 }
 
 // APIHandler returns the handler of the HTTP API, which [Backend.ServeAPI] serves. With dev, callers are
@@ -132,6 +133,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 	cfg := api.Config{
 		Eraser:      eraser,
 		Jobs:        b.Jobs,
+		Questions:   b.Questions,
 		Orders:      b.Orders,
 		Scheduled:   b.Scheduled,
 		Lists:       b.Lists,

@@ -27,6 +27,7 @@ import (
 	"ratchet/operate/executions"
 	"ratchet/operate/jobs"
 	"ratchet/operate/processes"
+	"ratchet/operate/questions"
 	"ratchet/operate/telemetry"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
@@ -97,6 +98,8 @@ type Backend struct {
 	Audit *audit.Log
 	// Jobs do one act to many subjects.
 	Jobs *jobs.Store
+	// Questions answers slow questions while this process serves the HTTP API.
+	Questions *questions.Desk
 
 	// Telemetry has the figures of this process.
 	Telemetry *telemetry.Telemetry
@@ -164,6 +167,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		b.assembleProcesses,
 		b.assembleAudit,
 		b.assembleJobs,
+		b.assembleQuestions,
 		b.assemblePayments,
 		b.assembleShipping,
 		b.assembleNotify,

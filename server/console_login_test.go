@@ -243,7 +243,7 @@ func TestEveryDoorOfTheLogin(t *testing.T) {
 func actNames(t *testing.T) (all []string) {
 	t.Helper()
 
-	for name, pattern := range map[string]string{"acts.go": `name: "([a-z-]+)", title: `, "jobs.go": `kind: "([a-z-]+)", title: `} {
+	for name, pattern := range map[string]string{"acts.go": `name: "([a-z-]+)", title: `, "jobs.go": `kind: "([a-z-]+)", title: `, "questions.go": `name: "([a-z-]+)", title: `} {
 		text, err := os.ReadFile("../console/" + name)
 		if err != nil {
 			t.Fatal(err)

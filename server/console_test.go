@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,23 +67,23 @@ func consoleServerWith(t *testing.T, dev bool, cfg server.ConsoleConfig) (url st
 
 // consolePages are all pages, with a text that stands on each.
 var consolePages = map[string]string{
-	"/":              "Overview",
-	"/orders":        "o-1",
-	"/orders?id=o-1": "ON_HOLD",
-	"/orders/o-1":    "The way that it has taken",
-	"/workflow":      "AwaitShipped",
-	"/stream":        "Shards",
-	"/dead-letters":  "has given up on nothing",
-	"/deliveries":    "Endpoints",
-	"/audit":         "Audit",
-	"/executions":    "No execution on this page",
-	"/refusals":      "<code>ship</code>",
-	"/money":         "No payment is on this page",
-	"/stock":         "No SKU is on this page",
-	"/once":          "An action",
-	"/quotas":        "write unit",
-	"/jobs":          "Erase persons of orders",
-	"/docs/":         "Find the page for what you want to do",
+	"/":                 "Overview",
+	"/orders":           "o-1",
+	"/orders?order=o-1": "ON_HOLD",
+	"/orders/o-1":       "The way that it has taken",
+	"/workflow":         "AwaitShipped",
+	"/stream":           "Shards",
+	"/dead-letters":     "has given up on nothing",
+	"/deliveries":       "Endpoints",
+	"/audit":            "Audit",
+	"/executions":       "No execution on this page",
+	"/refusals":         "<code>ship</code>",
+	"/money":            "No payment is on this page",
+	"/stock":            "No SKU is on this page",
+	"/once":             "An action",
+	"/quotas":           "write unit",
+	"/jobs":             "Erase persons of orders",
+	"/docs/":            "Find the page for what you want to do",
 }
 
 // TestEveryPageOfTheConsoleIsReadable without JavaScript, by a person who watches with a browser, and holds no
@@ -169,6 +171,46 @@ func TestTheConsoleOnlyReads(t *testing.T) {
 
 	if status, body := fetch(t, http.DefaultClient, r); status != http.StatusOK || !strings.Contains(body, "Overview") {
 		t.Errorf("GET / leads to %d %.200s", status, body)
+	}
+}
+
+// TestTheScriptHasTheExtensionsOfThePages: htmx leaves an extension out whose name a page does not have, and then no page is followed.
+func TestTheScriptHasTheExtensionsOfThePages(t *testing.T) {
+	url, _ := consoleServer(t, true)
+	get := func(path string) string {
+		t.Helper()
+
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body := fetch(t, http.DefaultClient, r)
+
+		return body
+	}
+
+	page := get(console.Path + "/orders/o-1")
+	extensions := regexp.MustCompile(`"extensions":"([^"]+)"`).FindStringSubmatch(page)
+	script := regexp.MustCompile(`<script src="([^"]+)"`).FindStringSubmatch(page)
+	if extensions == nil || script == nil {
+		t.Fatalf("%.1000s", page)
+	}
+
+	named := strings.Split(extensions[1], ", ")
+	slices.Sort(named)
+
+	var registered []string
+	for _, m := range regexp.MustCompile(`registerExtension\("([^"]+)"`).FindAllStringSubmatch(get(script[1]), -1) {
+		registered = append(registered, m[1])
+	}
+	slices.Sort(registered)
+
+	if !slices.Equal(named, registered) {
+		t.Errorf("the pages name %q, the script has %q", named, registered)
+	}
+
+	if !strings.Contains(page, `hx-sse:connect="/console/live/orders/o-1"`) {
+		t.Error("the page of an order is not followed")
 	}
 }
 

@@ -17,7 +17,7 @@ func TestTheConsoleShowsWhatTimeDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for path, want := range map[string]bool{"/orders/o-2": true, "/orders": true, "/orders/o-1": false, "/orders?id=o-1": false} {
+	for path, want := range map[string]bool{"/orders/o-2": true, "/orders": true, "/orders/o-1": false, "/orders?order=o-1": false} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+console.Path+path, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/operate/doctor"
 	"ratchet/operate/inspect"
+	"ratchet/server/deploy"
 	"ratchet/streams/leases"
 )
 
@@ -32,6 +34,12 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 
 	cfg := b.doctorConfig()
 	cfg.Permissions = permissions
+
+	if b.onAWS() {
+		if cfg.Alarms, err = b.neededAlarms(); err != nil {
+			checks = append(checks, doctor.NewUnchecked("alarms", err.Error(), "report this as a fault of Ratchet"))
+		}
+	}
 	checks = append(checks, doctor.Examine(ctx, cfg)...)
 
 	// The orders are read only if the checks of their table have succeeded.
@@ -145,6 +153,29 @@ func (b *Backend) neededMachine() *doctor.Machine {
 	}
 
 	return m
+}
+
+// neededAlarms returns the alarms of the templates that this program writes.
+func (b *Backend) neededAlarms() (needed []doctor.Alarm, err error) {
+	program, err := b.deployment()
+	if err != nil {
+		return nil, err
+	}
+
+	all, err := deploy.Alarms(program, b.Config.Prefix)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, a := range all {
+		one := doctor.Alarm{Alternative: a.Alternative}
+		if err := json.Unmarshal(a.Properties, &one.Is); err != nil {
+			return nil, fmt.Errorf("the alarms of the templates: %w", err)
+		}
+		needed = append(needed, one)
+	}
+
+	return needed, nil
 }
 
 // neededQueue returns nil if no queue is configured.

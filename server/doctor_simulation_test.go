@@ -12,11 +12,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
 	"ratchet/operate/doctor"
 	"ratchet/server"
 )
 
-// account records and answers the calls of IAM and STS on the wire. All others go to the engine.
+// account records and answers the calls of IAM, STS and CloudWatch on the wire. All others go to the engine.
 type account struct {
 	engine http.Handler
 	// caller is the ARN that STS answers, rolePath the path of its role.
@@ -30,6 +32,9 @@ type account struct {
 	faults int
 	// paged splits every answer into two pages; bare leaves out the results for each resource.
 	paged, bare bool
+	// alarms are CloudWatch's, sorted by name; noAlarms denies to look at them.
+	alarms   []types.MetricAlarm
+	noAlarms bool
 
 	mu      sync.Mutex
 	calls   []url.Values
@@ -65,6 +70,8 @@ func (a *account) Do(r *http.Request) (*http.Response, error) {
 		}
 		a.calls = append(a.calls, form)
 		a.serveIAM(w, form)
+	case strings.HasPrefix(r.URL.Host, "monitoring."):
+		a.serveCloudWatch(w, body)
 	default:
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 		a.targets = append(a.targets, operation)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/operate/doctor"
 	"ratchet/shipping"
 )
 
@@ -57,6 +58,9 @@ func (b *Backend) OnAWS(client aws.HTTPClient) (*Backend, error) {
 		},
 	}, nil, seen, Events{})
 }
+
+// NeededAlarms returns the alarms that the doctor looks for on AWS.
+func (b *Backend) NeededAlarms() ([]doctor.Alarm, error) { return b.neededAlarms() }
 
 // SweepAll sweeps everything once that a worker sweeps.
 func (b *Backend) SweepAll(ctx context.Context) error {

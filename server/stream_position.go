@@ -10,10 +10,10 @@ import (
 	"ratchet/transitions"
 )
 
-// HandledTo returns the time up to which the workers have handled the orders' stream, by the checkpoints of
+// handledTo returns the time up to which the workers have handled the orders' stream, by the checkpoints of
 // its shards: when the first record was made that is not handled, and the present time if there is none.
 // Times of records are by the clock of the service, in whole seconds.
-func (b *Backend) HandledTo(ctx context.Context) (time.Time, error) {
+func (b *Backend) handledTo(ctx context.Context) (time.Time, error) {
 	handled := time.Now()
 
 	inspector := b.StreamInspector()

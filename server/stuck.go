@@ -59,6 +59,11 @@ func (b *Backend) surveyStuck(ctx context.Context) error {
 // orders, and the executions of the orders that have not ended; see [executions.Executions.Survey].
 // With bounded, it does not count if the table has more than 100,000 orders, and Skipped says so.
 func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Survey, error) {
+	return b.countStuck(ctx, bounded, func(executions.Problem) {}, func(int) {})
+}
+
+// countStuck is CountStuck. It calls found for each problem, and looked with the number of orders seen so far.
+func (b *Backend) countStuck(ctx context.Context, bounded bool, found func(executions.Problem), looked func(int)) (processes.Survey, error) {
 	began := time.Now()
 	survey := processes.Survey{At: began.UTC().Truncate(time.Millisecond), Stuck: map[string]int{}}
 
@@ -78,9 +83,13 @@ func (b *Backend) CountStuck(ctx context.Context, bounded bool) (processes.Surve
 		err = b.Executions.Survey(ctx, began, executions.Filter{Advance: true}, func(p executions.Problem) error {
 			survey.Stuck[p.Kind.Label()]++
 			rows.store(ctx, b, p)
+			found(p)
 
 			return nil
-		}, func(orders int) { survey.Orders = orders })
+		}, func(orders int) {
+			survey.Orders = orders
+			looked(orders)
+		})
 	}
 
 	// The rows are a help to find the orders. The count is right without them.

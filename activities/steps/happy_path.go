@@ -53,17 +53,22 @@ func HappyPath(d *workflow.Definition, p Path) ([]byte, error) {
 	}
 	m.moves = way
 
+	text, err := m.render()
+	if err != nil {
+		return nil, err
+	}
+
 	for _, s := range p.Steps {
-		if !slices.ContainsFunc(way, func(move workflow.Transition) bool { return move.Event == s.Before }) {
-			return nil, fmt.Errorf("step %s: the way from %s to %s has no event %s", s.Name, d.Initial(), m.goal(), s.Before)
+		if !m.has(stateNamed(s.Name)) {
+			return nil, fmt.Errorf("step %s: no execution makes the event %s, on the way from %s to %s or beside it", s.Name, s.Before, d.Initial(), m.goal())
 		}
 	}
 
-	return m.render()
+	return text, nil
 }
 
 // Applies returns the events that an execution of [HappyPath] applies itself, each as soon as its order is where the
-// event is legal.
+// event is legal. What follows a step is not among them: the step comes first.
 func (p Path) Applies(d *workflow.Definition) (events []workflow.Event) {
 	m := &happyPath{definition: d, path: p}
 
@@ -71,10 +76,19 @@ func (p Path) Applies(d *workflow.Definition) (events []workflow.Event) {
 	if err != nil {
 		return nil // HappyPath says so
 	}
+	m.moves = way
 
 	for _, move := range way {
-		if !m.isOutside(move) {
+		follows := slices.ContainsFunc(p.Steps, func(s PathStep) bool { return s.Before == move.Event })
+		if !m.isOutside(move) && !follows {
 			events = append(events, move.Event)
+		}
+	}
+
+	m.addDetours()
+	for _, s := range p.Steps {
+		if m.has(stateNamed(s.Name)) {
+			events = append(events, s.Before)
 		}
 	}
 
@@ -174,7 +188,7 @@ func (m *happyPath) render() ([]byte, error) {
 	m.add("Place", m.task("PlaceArn", map[string]any{"order.$": "$$.Execution.Input", "started.$": "$$.Execution.StartTime"}, "$.order", m.at(0)))
 
 	for i, move := range m.moves {
-		m.addSteps(i)
+		m.addSteps(move.Event, m.moveName(i))
 
 		if m.isOutside(move) {
 			m.addWait(m.moveName(i), move.To, m.at(i+1))
@@ -227,7 +241,7 @@ func (m *happyPath) at(move int) string {
 		return "Done"
 	}
 
-	if steps := m.before(move); len(steps) > 0 {
+	if steps := m.before(m.moves[move].Event); len(steps) > 0 {
 		return stateNamed(steps[0].Name)
 	}
 
@@ -243,9 +257,9 @@ func (m *happyPath) moveName(move int) string {
 	return stateNamed(string(t.Event))
 }
 
-func (m *happyPath) before(move int) (all []PathStep) {
+func (m *happyPath) before(event workflow.Event) (all []PathStep) {
 	for _, s := range m.path.Steps {
-		if s.Before == m.moves[move].Event {
+		if s.Before == event {
 			all = append(all, s)
 		}
 	}
@@ -261,12 +275,13 @@ func (m *happyPath) isOutside(move workflow.Transition) bool {
 	return move.After != nil || slices.Contains(m.path.Outside, move.Event) || slices.Contains(reported, move.Event)
 }
 
-// addSteps adds the program's steps before a move, each with the event that follows its refusal.
-func (m *happyPath) addSteps(move int) {
-	all := m.before(move)
+// addSteps adds the program's steps before an event, each with the event that follows its refusal. The state apply
+// applies the event.
+func (m *happyPath) addSteps(event workflow.Event, apply string) {
+	all := m.before(event)
 
 	for i, s := range all {
-		next := m.moveName(move)
+		next := apply
 		if i+1 < len(all) {
 			next = stateNamed(all[i+1].Name)
 		}
@@ -328,7 +343,8 @@ func (m *happyPath) addWait(name string, awaited workflow.State, next string) {
 	m.add(name, wait)
 }
 
-// addDetours adds a wait for each state beside the way from which the order can come back to it, or to an end.
+// addDetours adds a wait for each state beside the way from which the order can come back to it, or to an end. Where the
+// program has a step before an event, the execution makes both.
 func (m *happyPath) addDetours() (choices []machineChoice) {
 	on := map[workflow.State]bool{}
 	for _, move := range m.moves {
@@ -337,6 +353,11 @@ func (m *happyPath) addDetours() (choices []machineChoice) {
 
 	for _, s := range m.definition.States() {
 		if s.Terminal || on[s.State] || m.definition.Settled(s.State) {
+			continue
+		}
+
+		if first := m.addDetourSteps(s.State); first != "" {
+			choices = append(choices, machineChoice{"$.order.state", string(s.State), first})
 			continue
 		}
 
@@ -356,6 +377,43 @@ func (m *happyPath) addDetours() (choices []machineChoice) {
 	}
 
 	return choices
+}
+
+// addDetourSteps adds the steps before an event that leaves a state beside the way, and the event. It returns the first
+// state of the machine, "" if no step is before such an event.
+func (m *happyPath) addDetourSteps(from workflow.State) (first string) {
+	for _, s := range m.path.Steps {
+		leaves := m.definition.Choices(from, s.Before)
+		if len(leaves) == 0 || m.isOutside(leaves[0]) || m.isOnTheWay(s.Before) {
+			continue
+		}
+
+		first, apply := stateNamed(m.before(s.Before)[0].Name), stateNamed(string(s.Before))
+		if m.has(first) { // another state beside the way has the event, too
+			return first
+		}
+
+		next := "Look"
+		if !slices.ContainsFunc(m.definition.Targets(s.Before), func(to workflow.State) bool { return !m.isEnd(to) }) {
+			next = "Done"
+		}
+
+		guarded := slices.ContainsFunc(leaves, func(t workflow.Transition) bool { return len(t.Guards) > 0 })
+		m.addSteps(s.Before, apply)
+		m.addApply(apply, s.Before, guarded, next)
+
+		return first
+	}
+
+	return ""
+}
+
+func (m *happyPath) isEnd(state workflow.State) bool {
+	return m.definition.Terminal(state) || m.definition.Settled(state)
+}
+
+func (m *happyPath) isOnTheWay(event workflow.Event) bool {
+	return slices.ContainsFunc(m.moves, func(move workflow.Transition) bool { return move.Event == event })
 }
 
 // detour returns the nearest state of the way, or the nearest end, to which an order comes from the state.

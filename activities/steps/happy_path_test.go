@@ -63,6 +63,64 @@ transitions:
 settled: [OPEN]
 `
 
+const besideYAML = `
+name: beside
+version: 1
+place: request
+initial: REQUESTED
+states: [{state: REQUESTED}, {state: LENT}, {state: OVERDUE}, {state: LATE}, {state: RETURNED}, {state: CLOSED, terminal: true}, {state: LOST, terminal: true}]
+transitions:
+  - {event: lend, from: [REQUESTED], to: LENT}
+  - {event: overdue, from: [LENT], to: OVERDUE, after: 21d}
+  - {event: return, from: [LENT], to: RETURNED}
+  - {event: return, from: [OVERDUE], to: LATE}
+  - {event: lose, from: [OVERDUE], to: LOST, after: 60d}
+  - {event: close, from: [RETURNED], to: CLOSED}
+  - {event: settle, from: [LATE], to: CLOSED}
+`
+
+// besideTheWay is the path of besideYAML: the fee stands before an event that the shortest way does not have.
+func besideTheWay() steps.Path {
+	return steps.Path{Outside: []workflow.Event{"return"}, Steps: []steps.PathStep{{Name: "fee", Placeholder: "FeeArn", Before: "settle"}}}
+}
+
+// TestAStepMayStandBesideTheWay: where an order leaves the shortest way, its execution makes the step and the event there.
+func TestAStepMayStandBesideTheWay(t *testing.T) {
+	d := definitionOf(t, besideYAML)
+
+	text, err := steps.HappyPath(d, besideTheWay())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var machine struct {
+		States map[string]struct {
+			Resource, Next string
+			Choices        []struct{ StringEquals, Next string }
+		}
+	}
+	if err := json.Unmarshal(text, &machine); err != nil {
+		t.Fatal(err)
+	}
+
+	choices := map[string]string{}
+	for _, c := range machine.States["Where"].Choices {
+		choices[c.StringEquals] = c.Next
+	}
+
+	if fee := machine.States["Fee"]; choices["LATE"] != "Fee" || fee.Resource != "${FeeArn}" || fee.Next != "Settle" || machine.States["Settle"].Next != "Done" {
+		t.Errorf("%v\n%s", choices, text)
+	}
+
+	if got := besideTheWay().Applies(d); !slices.Equal(got, []workflow.Event{"lend", "close", "settle"}) {
+		t.Errorf("applies %v", got)
+	}
+
+	if _, err := steps.HappyPath(d, steps.Path{Steps: []steps.PathStep{{Name: "fee", Placeholder: "FeeArn", Before: "lose"}}}); err == nil {
+		t.Error("a step before an event that only time makes was left out without a word")
+	}
+}
+
 // TestTheHappyPathWaitsForTime: an execution does not make what is not due yet.
 func TestTheHappyPathWaitsForTime(t *testing.T) {
 	text, err := steps.HappyPath(definitionOf(t, strings.Replace(settledYAML, "settled: [OPEN]", "settled: [BUSY]", 1)), steps.Path{})
@@ -92,6 +150,7 @@ func TestTheHappyPathFitsItsDefinition(t *testing.T) {
 		"an order that needs no execution":   {definitionOf(t, settledYAML), steps.Path{}},
 		"a move that time makes":             {definitionOf(t, strings.Replace(settledYAML, "settled: [OPEN]", "settled: [BUSY]", 1)), steps.Path{}},
 		"guards, and a state beside the way": {definitionOf(t, guardedYAML), steps.Path{}},
+		"a step beside the way":              {definitionOf(t, besideYAML), besideTheWay()},
 	} {
 		text, err := steps.HappyPath(row.definition, row.path)
 		if err != nil {
@@ -127,6 +186,13 @@ func TestTheHappyPathAppliesWhatItSays(t *testing.T) {
 		if got := path.Applies(d); !slices.Equal(got, row.applies) {
 			t.Errorf("outside %v: applies %v, want %v", row.outside, got, row.applies)
 		}
+
+		// A step before an event comes first.
+		path.Steps = []steps.PathStep{{Name: "look", Before: "finish"}}
+		if got := path.Applies(d); slices.Contains(got, "finish") {
+			t.Errorf("outside %v, with a step before finish: applies %v", row.outside, got)
+		}
+		path.Steps = nil
 
 		text, err := steps.HappyPath(d, path)
 		if err != nil {

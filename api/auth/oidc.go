@@ -192,7 +192,7 @@ func (o *OIDC) verify(ctx context.Context, provider *oidc.Provider, token string
 	current, previous := o.keySets(provider)
 
 	verified, err := current.verifier.Verify(ctx, token)
-	if !isFetchError(err) {
+	if !IsFetchError(err) {
 		o.fetched(current)
 		return verified, err
 	}
@@ -241,15 +241,15 @@ func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error
 	return o.claims.principal("oidc", verified.Subject, claims)
 }
 
-// isFetchError reports whether a token was not checked because the keys are missing. Go-oidc formats the causes of its
-// errors without wrapping them, so only their text can be compared.
-func isFetchError(err error) bool {
+// IsFetchError reports whether a verifier of go-oidc has not checked a token because the keys are missing. Go-oidc formats
+// the causes of its errors without wrapping them, so only their text can be compared.
+func IsFetchError(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "fetching keys")
 }
 
 // verifyError distinguishes refused tokens from tokens that were not checked.
 func (o *OIDC) verifyError(err error) error {
-	if isFetchError(err) && !strings.Contains(err.Error(), errKeySetCurrent.Error()) {
+	if IsFetchError(err) && !strings.Contains(err.Error(), errKeySetCurrent.Error()) {
 		return fmt.Errorf("keys of issuer %s: %w", o.claims.Issuer, err)
 	}
 

@@ -197,6 +197,26 @@ func (i *issuer) authenticator(t *testing.T) *auth.OIDC {
 	return o
 }
 
+// jwt returns an authenticator that has the issuer's key.
+func (i *issuer) jwt(t *testing.T) *auth.JWT {
+	t.Helper()
+
+	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	j, err := auth.NewJWT(auth.JWTConfig{
+		Claims:    auth.Claims{Issuer: i.URL, Audience: "ratchet"},
+		PublicKey: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return j
+}
+
 func TestATokenOfTheIssuerAuthenticatesItsTenant(t *testing.T) {
 	i := newIssuer(t)
 	p, err := i.authenticator(t).Authenticate(t.Context(), sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil)))
@@ -268,19 +288,7 @@ func invalidTokens(t *testing.T, i *issuer) map[string]string {
 
 func TestInvalidTokensAreRefused(t *testing.T) {
 	i := newIssuer(t)
-	o := i.authenticator(t)
-	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	j, err := auth.NewJWT(auth.JWTConfig{
-		Claims:    auth.Claims{Issuer: i.URL, Audience: "ratchet"},
-		PublicKey: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o, j := i.authenticator(t), i.jwt(t)
 
 	for name, token := range invalidTokens(t, i) {
 		for kind, a := range map[string]auth.Authenticator{"oidc": o, "jwt": j} {

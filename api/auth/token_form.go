@@ -22,7 +22,7 @@ var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt"}
 
 // standardClaims are the claims that decide about a token, and must not be there under a similar name, which another
 // reader could take for them.
-var standardClaims = []string{"iss", "sub", "aud", "exp", "nbf", "iat", "cnf", "typ", "token_use", "nonce", "at_hash", "c_hash", "scope", "scp"}
+var standardClaims = []string{"iss", "sub", "aud", "azp", "exp", "nbf", "iat", "cnf", "typ", "token_use", "nonce", "at_hash", "c_hash", "scope", "scp"}
 
 // errNotAccess refuses a token that is no bearer's access token.
 var errNotAccess = errors.New("it is no access token that its bearer may use")
@@ -54,11 +54,26 @@ func (c Claims) read(token string) (map[string]any, error) {
 		return nil, err
 	}
 
-	if err := c.checkNames(claims); err != nil {
+	if err := errors.Join(c.checkNames(claims), checkTimes(claims)); err != nil {
 		return nil, err
 	}
 
 	return claims, checkUse(claims, head.Type)
+}
+
+// checkTimes refuses times that are no numbers (RFC 7519, 2: NumericDate), or that are too large to be a time: a sum with
+// them would be in the past.
+func checkTimes(claims map[string]any) error {
+	const most = 1 << 53
+
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		claim, has := claims[name]
+		if at, is := claim.(float64); has && (!is || at > most || at < -most) {
+			return fmt.Errorf("%w: %s is no time", ErrRefused, name)
+		}
+	}
+
+	return nil
 }
 
 // decodePart decodes a part of a token. A member that occurs twice is an error.
@@ -87,6 +102,22 @@ func Expiry(token string) time.Time {
 	}
 
 	return time.Unix(int64(claims.Expiry), 0)
+}
+
+// CheckNames refuses a token of any type with a claim that occurs twice, or whose name differs only in case from one that is
+// read. It does not check the signature. It fails with ErrRefused.
+func (c Claims) CheckNames(token string) error {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return ErrRefused
+	}
+
+	var claims map[string]any
+	if err := decodePart(parts[1], &claims); err != nil {
+		return err
+	}
+
+	return c.checkNames(claims)
 }
 
 // checkNames refuses claims whose names differ only in case from those that are read.

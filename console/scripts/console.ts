@@ -2,13 +2,78 @@ import "./htmx";
 import "npm/hx-csp.js";
 import "npm/hx-sse.js";
 
-// A reader who has stopped to select a text or to fill in a form keeps what is on the page.
-document.addEventListener("htmx:before:swap", (event) => {
+// A reader who has stopped to select a text or rows, or to fill in a form, keeps what is on the page, and gets what was missed after that.
+let missed = false;
+
+function isInUse(): boolean {
   const selection = document.getSelection();
-  const field = document.activeElement;
-  if ((selection && !selection.isCollapsed) || field instanceof HTMLInputElement || field instanceof HTMLSelectElement) {
-    event.preventDefault();
+  return (selection && !selection.isCollapsed) || !!document.querySelector("main :is(input, select, textarea):focus, main :checked:not(option)");
+}
+
+document.addEventListener("htmx:before:swap", (event) => {
+  missed = isInUse();
+  if (missed) event.preventDefault();
+});
+
+// A browser has six connections to a server over HTTP/1.1, and a page that is followed keeps one. So at most four of the pages in front
+// are followed, and the others are read again now and then, until one of the four is closed or goes to the background. The browser
+// gives the places of a page that ends to others.
+const places = ["followed 1", "followed 2", "followed 3", "followed 4"];
+const nowAndThen = 10_000;
+let leavePlace: (() => void) | null = null;
+
+function takePlace(name: string): Promise<boolean> {
+  return new Promise((taken) => {
+    void navigator.locks.request(name, { ifAvailable: true }, (lock) => {
+      if (!lock || leavePlace || document.hidden) return taken(!!leavePlace);
+
+      const held = new Promise<void>((leave) => (leavePlace = leave));
+      taken(true);
+      return held;
+    });
+  });
+}
+
+async function follow(page: FollowedPage) {
+  if (document.hidden || page._htmx?.sse) return;
+
+  for (const name of places) {
+    if (leavePlace || (await takePlace(name))) {
+      window.htmx.trigger(page, "follow");
+      return;
+    }
   }
+  readAgain(page);
+}
+
+function readAgain(page: HTMLElement) {
+  void window.htmx.ajax("GET", location.href, { source: page, target: page, select: "#content", swap: "innerMorph strip:true" });
+}
+
+interface FollowedPage extends HTMLElement {
+  _htmx?: { sse?: object };
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const page = document.querySelector<FollowedPage>("[hx-trigger=follow]");
+  if (!page) return;
+
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      leavePlace?.();
+      leavePlace = null;
+    }
+    void follow(page);
+  });
+  // A page that comes to the front again needs a place again.
+  document.addEventListener("htmx:sse:before:connection", (event) => {
+    if (!leavePlace) event.preventDefault();
+  });
+  window.setInterval(() => void follow(page), nowAndThen);
+  window.setInterval(() => {
+    if (missed && !isInUse() && !document.hidden) readAgain(page);
+  }, 1000);
+  void follow(page);
 });
 
 // rt-ago shows how long ago its moment was, above the time that the page was written with.

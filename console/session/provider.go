@@ -237,9 +237,9 @@ func (p *Provider) exchange(ctx context.Context, b begun, code, origin string) (
 
 	raw, _ := tokens.Extra("id_token").(string)
 
-	id, err := provider.Verifier(&oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
+	id, err := p.verify(ctx, provider, raw)
 	if err != nil {
-		return session{}, fmt.Errorf("%w: ID token: %w", auth.ErrRefused, err)
+		return session{}, err
 	}
 
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(b.Nonce)) != 1 {
@@ -247,6 +247,26 @@ func (p *Provider) exchange(ctx context.Context, b begun, code, origin string) (
 	}
 
 	return p.session(ctx, id, tokens)
+}
+
+// verify checks an ID token with the keys that the provider has now: one that it has withdrawn signs no login. It fails
+// with auth.ErrRefused, or with another error if the keys cannot be fetched.
+func (p *Provider) verify(ctx context.Context, provider *oidc.Provider, raw string) (*oidc.IDToken, error) {
+	if err := p.Claims.CheckNames(raw); err != nil {
+		return nil, fmt.Errorf("ID token: %w", err)
+	}
+
+	// A verifier of its own has no keys yet.
+	id, err := provider.VerifierContext(ctx, &oidc.Config{ClientID: p.ClientID, SupportedSigningAlgs: algorithms}).Verify(ctx, raw)
+
+	switch {
+	case auth.IsFetchError(err):
+		return nil, fmt.Errorf("keys of the provider: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: ID token: %w", auth.ErrRefused, err)
+	}
+
+	return id, nil
 }
 
 // session returns the session of a verified ID token.

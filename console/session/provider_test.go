@@ -37,6 +37,8 @@ type provider struct {
 	sign func(claims jwt.MapClaims) string
 	// answer replaces the answer with the tokens.
 	answer func(w http.ResponseWriter)
+	// withdrawn has no key in the key set, down does not answer for it.
+	withdrawn, down bool
 }
 
 // keyOf returns the key of every provider of these tests.
@@ -65,6 +67,16 @@ func newProvider(t *testing.T) *provider {
 		})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		if p.down {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+
+		if p.withdrawn {
+			_, _ = w.Write([]byte(`{"keys":[]}`))
+			return
+		}
+
 		enc := base64.RawURLEncoding.EncodeToString
 		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{
 			"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one", "n": enc(key.N.Bytes()), "e": enc(big.NewInt(int64(key.E)).Bytes()),
@@ -282,6 +294,18 @@ func TestALoginAtAProviderIsRefused(t *testing.T) {
 		{about: "several audiences", change: func(id, _ jwt.MapClaims) { id["aud"] = []string{"console", "other"} }},
 		{about: "another authorized party", change: func(id, _ jwt.MapClaims) { id["azp"] = "other" }},
 		{about: "another issuer", change: func(id, _ jwt.MapClaims) { id["iss"] = "https://evil.test" }},
+		{about: "an issuer in another case", change: func(id, _ jwt.MapClaims) { id["iss"], id["Iss"] = "https://evil.test", id["iss"] }},
+		{about: "a subject in another case", change: func(id, _ jwt.MapClaims) { id["SUB"] = "bob" }},
+		{about: "a nonce in another case", change: func(id, _ jwt.MapClaims) { id["nonce"], id["Nonce"] = "other", id["nonce"] }},
+		{about: "an authorized party in another case", change: func(id, _ jwt.MapClaims) { id["Azp"] = "other" }},
+		{about: "an extension to understand", sign: func(p *provider) func(jwt.MapClaims) string {
+			return func(claims jwt.MapClaims) string {
+				token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
+				token.Header["kid"], token.Header["crit"], token.Header["x"] = "one", []string{"x"}, 1
+				text, _ := token.SignedString(p.key)
+				return text
+			}
+		}},
 		{about: "expired", change: func(id, _ jwt.MapClaims) { id["exp"] = time.Now().Add(-time.Minute).Unix() }},
 		{about: "no expiry", change: func(id, _ jwt.MapClaims) { delete(id, "exp") }},
 		{about: "no subject", change: func(id, _ jwt.MapClaims) { delete(id, "sub") }, ofID: true},
@@ -341,6 +365,38 @@ func TestALoginAtAProviderIsRefused(t *testing.T) {
 				t.Errorf("%v, with the cookies %v", err, got)
 			}
 		})
+	}
+}
+
+// TestAWithdrawnKeySignsNoLogin: a key counts as long as the provider publishes it, however many logins it has signed. Keys
+// that cannot be fetched are no refusal.
+func TestAWithdrawnKeySignsNoLogin(t *testing.T) {
+	for _, ofID := range []bool{true, false} {
+		p := newProvider(t)
+		p.change = func(id, _ jwt.MapClaims) { id["tenant"], id["scope"] = "acme", "ratchet:act" }
+		l := loginAt(t, p, ofID)
+		login := func() error {
+			cookies, callback := begin(t, l, p, "")
+			_, _, err := finish(t, l, callback, cookies...)
+
+			return err
+		}
+
+		if err := login(); err != nil {
+			t.Fatal(err)
+		}
+
+		p.down = true
+
+		if err := login(); err == nil || errors.Is(err, session.ErrRefused) {
+			t.Errorf("claims of the ID token %v, keys that cannot be fetched: %v", ofID, err)
+		}
+
+		p.down, p.withdrawn = false, true
+
+		if err := login(); !errors.Is(err, session.ErrRefused) {
+			t.Errorf("claims of the ID token %v, a withdrawn key: %v", ofID, err)
+		}
 	}
 }
 

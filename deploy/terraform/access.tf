@@ -552,7 +552,7 @@ locals {
     ]
     viewer = [
       {
-        actions   = ["dynamodb:ListStreams", "dynamodb:ListTables", "sqs:ListQueues", "states:ListActivities", "states:ListStateMachines"]
+        actions   = ["cloudwatch:DescribeAlarms", "dynamodb:ListStreams", "dynamodb:ListTables", "sqs:ListQueues", "states:ListActivities", "states:ListStateMachines"]
         resources = [["other", "*"]]
       },
       {

@@ -29,6 +29,8 @@ type Config struct {
 	Machine *Machine
 	// Queue is the queue with requests. Nil: none.
 	Queue *Queue
+	// Alarms are the alarms that the templates create.
+	Alarms []Alarm
 	// Readers returns the names of the groups that read the stream with this ARN. Nil: not asked.
 	Readers func(ctx context.Context, streamARN string) ([]string, error)
 }
@@ -109,6 +111,8 @@ func Examine(ctx context.Context, cfg Config) []Check {
 
 		checks = append(checks, s.check(ctx)...)
 	}
+
+	checks = append(checks, e.checkAlarms(ctx)...)
 
 	// This check comes last, because it reports the permissions that no check before it has tried.
 	return append(checks, e.checkPermissions()...)

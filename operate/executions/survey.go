@@ -83,14 +83,18 @@ type Filter struct {
 	Error string
 	// Since and Until bound Problem.Since: Since is included, Until is not.
 	Since, Until time.Time
+	// Own keeps orders whose id it accepts. Nil: all.
+	Own func(transitions.OrderID) bool
 	// Advance stores how far back the next survey has to look for executions without an order.
 	Advance bool
 }
 
 func (f Filter) selects(p Problem) bool {
-	return (f.Error == "" || p.Execution != nil && p.Execution.Error == f.Error) &&
+	return f.owns(p.OrderID) && (f.Error == "" || p.Execution != nil && p.Execution.Error == f.Error) &&
 		(f.Since.IsZero() || !p.Since.Before(f.Since)) && (f.Until.IsZero() || p.Since.Before(f.Until))
 }
+
+func (f Filter) owns(id transitions.OrderID) bool { return f.Own == nil || f.Own(id) }
 
 // surveyPage is how many orders are read at a time, surveyCalls how many of them are
 // described at the same time.
@@ -207,7 +211,7 @@ func (e *Executions) surveyOrders(ctx context.Context, now time.Time, f Filter, 
 	group.SetLimit(surveyCalls)
 
 	for _, order := range orders {
-		if e.cfg.Orders.Definition().Settled(order.State) {
+		if !f.owns(order.ID) || e.cfg.Orders.Definition().Settled(order.State) {
 			continue
 		}
 

@@ -170,7 +170,7 @@ func ofDeliveries(deliveries []notify.Delivery, failing map[string]notify.Endpoi
 func ofTry(d notify.Delivery, try notify.Try) Moment {
 	m := Moment{
 		At: try.At, Kind: aboutDelivery, What: fmt.Sprintf("attempt %d of the notification of %s to %s", try.Number, d.State, d.Endpoint),
-		Ref: Ref{Transition: d.TransitionID, State: d.State, Endpoint: d.Endpoint, Delivery: d.ID(), Attempt: try.Number},
+		Ref: Ref{Transition: d.TransitionID, State: d.State, Endpoint: d.Endpoint, Delivery: d.ID(), Attempt: try.Number, Error: try.Head},
 	}
 	if try.Answer != 0 {
 		m.What += fmt.Sprintf(" was answered with %d", try.Answer)

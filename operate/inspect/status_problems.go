@@ -217,11 +217,24 @@ func endpointProblems(e notify.Endpoint, summary EndpointSummary) (problems []Sy
 		problems = append(problems, SystemProblem{
 			Area:   "notifications",
 			Text:   fmt.Sprintf("endpoint %s has missed %s", e.ID, plural.Of(summary.Missed, "notification")),
-			Action: fmt.Sprintf("`ratchet deliveries resend --endpoint %s --since 720h` sends them again", e.ID),
+			Action: fmt.Sprintf("`ratchet deliveries resend --endpoint %s%s --since 720h` sends them again", e.ID, ofTenant(e)),
 		})
 	}
 
 	return problems
+}
+
+// ofTenant is the flag that selects the orders of the endpoint's tenant. An endpoint of all tenants wants the command once for
+// each of them.
+func ofTenant(e notify.Endpoint) string {
+	switch tenant := e.Filter.Tenant; tenant {
+	case "":
+		return ""
+	case notify.AllTenants:
+		return " --tenant TENANT"
+	default:
+		return " --tenant " + tenant
+	}
 }
 
 func orderProblems(survey processes.Survey) []SystemProblem {

@@ -170,6 +170,12 @@ func TestTheStatusNamesWhatNeedsAPerson(t *testing.T) {
 				return 7, false, nil
 			}
 		}, "notifications", "has missed 3 notifications", "`ratchet deliveries resend --endpoint shop --since 720h`"},
+		{"missed notifications of a tenant", func(s *inspect.StatusSources) {
+			s.Endpoints = func(context.Context) ([]notify.Endpoint, error) {
+				return []notify.Endpoint{{ID: "shop", Settings: notify.Settings{Filter: notify.Filter{Tenant: "acme"}}, Status: notify.Active}}, nil
+			}
+			s.Queued = func(context.Context, string, notify.Status, int) (int, bool, error) { return 3, false, nil }
+		}, "notifications", "has missed 3 notifications", "`ratchet deliveries resend --endpoint shop --tenant acme --since 720h`"},
 		{"stuck orders", func(s *inspect.StatusSources) {
 			s.Survey = func(context.Context) (processes.Survey, bool, error) {
 				return processes.Survey{Stuck: map[string]int{"failed": 2, "lost_parcel": 1, "overdue": 0}}, true, nil

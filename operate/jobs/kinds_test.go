@@ -652,6 +652,56 @@ func TestADeliveryOfTheLongestOrderIDIsSentAgain(t *testing.T) {
 	})
 }
 
+// TestWhatATenantsEndpointHasMissedIsSentAgain: also to an endpoint that the command line has made for the tenant, if the
+// filter names it. By ids, which callers give, a tenant reaches its own endpoints only.
+func TestWhatATenantsEndpointHasMissedIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		all := o.deliveries()
+
+		endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: o.db, Table: "endpoints"})
+		if err == nil {
+			_, err = endpoints.Create(t.Context(), "acme-shop", notify.Settings{Destination: "log", Filter: notify.Filter{Tenant: "acme"}}, nil)
+		}
+
+		if err == nil {
+			_, err = endpoints.Disable(t.Context(), "acme-shop", "test")
+		}
+
+		if err == nil {
+			err = all.Accept(t.Context(), notify.Notification{
+				Key: "acme:o-1/0/2/notify", OrderID: "acme:o-1", Incarnation: "0", TransitionID: 2, State: workflow.Shipped, At: time.Now(),
+			})
+		}
+
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := jobs.Deliveries{Deliveries: all}
+
+		for _, row := range []struct {
+			tenant, endpoint string
+			want             int
+		}{{"acme", "acme-shop", 1}, {"", "acme-shop", 0}, {"evil", "acme-shop", 0}, {"acme", "shop", 0}} {
+			found := 0
+
+			err := w.Select(t.Context(), jobs.Job{Tenant: row.tenant, Filter: jobs.Filter{Endpoint: row.endpoint}}, func(s jobs.Subject) error {
+				found++
+
+				named, err := w.Look(t.Context(), jobs.Job{Tenant: row.tenant}, s.ID)
+				if named.Code != "gone" {
+					t.Errorf("by its id: %+v", named)
+				}
+
+				return err
+			})
+			if err != nil || found != row.want {
+				t.Errorf("%+v: %d found, %v", row, found, err)
+			}
+		}
+	})
+}
+
 // TestChangesOfNamedOrdersMayBeNewerOnes: a filter that a job does not heed would repeat more effects than its dry run shows.
 func TestChangesOfNamedOrdersMayBeNewerOnes(t *testing.T) {
 	o := newOffice(t)

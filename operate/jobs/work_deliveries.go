@@ -42,8 +42,10 @@ func (w Deliveries) Select(ctx context.Context, j Job, found func(Subject) error
 	}
 }
 
+// isOf reports whether the job may act on the delivery. The endpoint of a filter may be one that the command line has made
+// for the orders of a tenant: the API stores a tenant's own endpoints only.
 func (w Deliveries) isOf(j Job, d notify.Delivery) bool {
-	return isOf(j.Tenant, string(d.OrderID)) && isOf(j.Tenant, d.Endpoint)
+	return isOf(j.Tenant, string(d.OrderID)) && (isOf(j.Tenant, d.Endpoint) || d.Endpoint == j.Filter.Endpoint)
 }
 
 // subject returns a delivery in the order of its order's transitions.

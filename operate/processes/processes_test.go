@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -308,11 +309,17 @@ func TestOneProcessAtATimeSurveysTheOrders(t *testing.T) {
 	for hour := 1; hour <= 3; hour++ {
 		at, turns := now.Add(time.Duration(hour)*time.Hour), make(chan bool)
 
-		var reads sync.WaitGroup
+		var (
+			reads sync.WaitGroup
+			n     atomic.Int32
+		)
 		reads.Add(4)
 		f.db.got = func() {
-			reads.Done()
-			reads.Wait()
+			// The others then look whether a survey was asked for.
+			if n.Add(1) <= 4 {
+				reads.Done()
+				reads.Wait()
+			}
 		}
 
 		for range 4 {
@@ -335,6 +342,44 @@ func TestOneProcessAtATimeSurveysTheOrders(t *testing.T) {
 		if claimed != 1 {
 			t.Errorf("hour %d: %d processes survey, want 1", hour, claimed)
 		}
+	}
+}
+
+// TestASurveyThatWasAskedForIsMadeOnce also where several look at the same time.
+func TestASurveyThatWasAskedForIsMadeOnce(t *testing.T) {
+	f := newFleet(t)
+	now := time.Now()
+
+	if _, err := f.ClaimSurvey(t.Context(), now, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+
+	for range 2 {
+		if err := f.AskSurvey(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turns := make(chan bool)
+
+	for range 4 {
+		go func() {
+			mine, err := f.ClaimSurvey(t.Context(), now, time.Hour)
+			if err != nil {
+				t.Error(err)
+			}
+			turns <- mine
+		}()
+	}
+
+	claimed := 0
+	for range 4 {
+		if <-turns {
+			claimed++
+		}
+	}
+
+	if claimed != 1 {
+		t.Errorf("%d processes survey, want 1", claimed)
 	}
 }
 

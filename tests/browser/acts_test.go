@@ -45,6 +45,7 @@ var formActs = []formAct{
 	{"rotate-endpoint", "endpoint=shop", nil},
 	{"pause-handler", "handler=notify", nil},
 	{"resume-handler", "handler=notify", nil},
+	{"count-stuck", "", nil},
 	{"redrive-execution", "order=o-1", nil},
 	{"repair-execution", "order=o-1", nil},
 	{"book-again", "order=o-1", nil},
@@ -60,6 +61,11 @@ var formActs = []formAct{
 	{"pause-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},
 	{"resume-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},
 	{"stop-job", "job=20261128T151834.123-ABCDEFGHIJ", nil},
+	{"doctor", "", nil},
+	{"verify", "", nil},
+	{"survey", "", nil},
+	{"unsettled", "", nil},
+	{"plan", "", nil},
 	{"erase", "order=o-1", nil},
 }
 
@@ -174,7 +180,7 @@ func waitForAct(t *testing.T, b *server.Backend, reason string) {
 func actNames(t *testing.T) (all []string) {
 	t.Helper()
 
-	for name, pattern := range map[string]string{"acts.go": `name: "([a-z-]+)", title: `, "jobs.go": `kind: "([a-z-]+)", title: `} {
+	for name, pattern := range map[string]string{"acts.go": `name: "([a-z-]+)", title: `, "jobs.go": `kind: "([a-z-]+)", title: `, "questions.go": `name: "([a-z-]+)", title: `} {
 		text, err := os.ReadFile("../../console/" + name)
 		if err != nil {
 			t.Fatal(err)

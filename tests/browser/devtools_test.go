@@ -129,8 +129,17 @@ func (b *tab) read(from *os.File) {
 	}
 }
 
-// call asks the browser.
+// call asks the browser, and ends the test if it refuses.
 func (b *tab) call(method string, params map[string]any, into any) {
+	b.t.Helper()
+
+	if refusal := b.ask(method, params, into); refusal != "" {
+		b.t.Fatalf("%s: %s", method, refusal)
+	}
+}
+
+// ask asks the browser, and returns why it refuses.
+func (b *tab) ask(method string, params map[string]any, into any) (refusal string) {
 	b.t.Helper()
 
 	answer := make(chan reply, 1)
@@ -159,7 +168,7 @@ func (b *tab) call(method string, params map[string]any, into any) {
 	select {
 	case r := <-answer:
 		if r.Error != nil {
-			b.t.Fatalf("%s: %s", method, r.Error.Message)
+			return r.Error.Message
 		}
 
 		if into != nil {
@@ -170,6 +179,8 @@ func (b *tab) call(method string, params map[string]any, into any) {
 	case <-b.ctx.Done():
 		b.t.Fatalf("%s: the browser does not answer", method)
 	}
+
+	return ""
 }
 
 // look evaluates an expression on the page, which is "" while another page is loaded.
@@ -177,7 +188,11 @@ func (b *tab) look(expression string) string {
 	b.t.Helper()
 
 	var found struct{ Result struct{ Value any } }
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &found)
+	refusal := b.ask("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &found)
+
+	if refusal != "" && !strings.Contains(refusal, "context") { // of another page, or of none yet
+		b.t.Fatalf("%s: %s", expression, refusal)
+	}
 
 	if found.Result.Value == nil {
 		return ""
@@ -203,6 +218,22 @@ func (b *tab) until(expression, want string) {
 func (b *tab) sees(text string) {
 	b.t.Helper()
 	b.until(fmt.Sprintf("document.readyState === 'complete' && document.body.innerText.includes(%q)", text), "true")
+}
+
+// another opens a further tab in front of the others, and returns its session. From then on the calls are for it.
+func (b *tab) another(url string) (session string) {
+	b.t.Helper()
+	b.session = "" // the browser itself
+
+	var target struct{ TargetID string }
+	b.call("Target.createTarget", map[string]any{"url": url}, &target)
+
+	var attached struct{ SessionID string }
+	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.session = attached.SessionID
+	b.call("Page.bringToFront", nil, nil)
+
+	return b.session
 }
 
 func (b *tab) open(url string) {

@@ -36,16 +36,20 @@ const (
 	axeIntegrity = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 )
 
-// allPages are the pages of the console.
+// allPages are the pages of the console: each one, with what is on it for a part of a list, a form of each kind, and a page that there
+// is not.
 var allPages = []string{
-	"/", "/orders", "/orders/o-1", "/workflow", "/refusals", "/executions", "/stream", "/dead-letters", "/deliveries", "/jobs", "/money", "/stock", "/once", "/quotas",
-	"/audit", "/stuck", "/docs/", "/docs/operate/console.md", "/act/apply?event=release&order=o-1",
+	"/", "/orders", "/orders?state=PENDING&reference=A-1", "/orders/o-1", "/workflow", "/refusals", "/executions", "/stream", "/dead-letters?handler=notify",
+	"/deliveries?endpoint=shop&status=MISSED", "/jobs", "/money", "/money?payment=p-1", "/money?account=cash", "/stock", "/stock?order=o-1", "/once?claim=c-1", "/quotas",
+	"/audit", "/doctor", "/doctor/verify", "/stuck", "/docs/", "/docs/?q=stuck", "/docs/operate/console.md", "/nothing",
+	"/act/apply?event=release&order=o-1", "/act/change-item?order=o-1&sku=mug", "/act/set-address?order=o-1", "/act/refund?payment=p-1&order=o-1",
+	"/act/create-endpoint", "/act/schedule?order=o-1", "/act/orders-erase?ids=o-1", "/act/orders-migrate", "/act/erase?order=o-1",
 }
 
 // TestEveryPageFitsAndCanBeUsed: at three widths, light and dark, no page is scrolled sideways, its policy refuses nothing of its own,
 // and axe finds nothing serious. With -screenshots, each one is kept as a picture.
 func TestEveryPageFitsAndCanBeUsed(t *testing.T) {
-	address := openConsole(t)
+	address, b := openConsole(t)
 	script := axeScript(t)
 	page := openTabFor(t, 5*patience)
 
@@ -55,7 +59,7 @@ func TestEveryPageFitsAndCanBeUsed(t *testing.T) {
 		for _, width := range []int{1280, 768, 390} {
 			page.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
 
-			for _, path := range allPages {
+			for _, path := range append(allPages, jobPage(t, b)) {
 				page.open(address + "/console" + path)
 				page.until("document.readyState === 'complete' && location.href", address+"/console"+path)
 				page.until("!!document.querySelector('h1')", "true")
@@ -82,11 +86,11 @@ func TestEveryPageFitsAndCanBeUsed(t *testing.T) {
 
 // TestPagesCanBeReadWithoutScripts: each page has its text.
 func TestPagesCanBeReadWithoutScripts(t *testing.T) {
-	address := openConsole(t)
+	address, b := openConsole(t)
 	page := openTab(t)
 	page.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 
-	for _, path := range allPages {
+	for _, path := range append(allPages, jobPage(t, b)) {
 		page.open(address + "/console" + path)
 		page.until("document.readyState === 'complete' && location.href", address+"/console"+path)
 
@@ -96,32 +100,139 @@ func TestPagesCanBeReadWithoutScripts(t *testing.T) {
 	}
 }
 
-// TestTheEleventhTabLoads: a browser has six connections to a server, and each page that is followed takes one. Pages in the background
-// give theirs back.
-func TestTheEleventhTabLoads(t *testing.T) {
-	address := openConsole(t)
-	page := openTab(t)
+// TestEveryPageByKeyboard: the Tab key comes to everything that can be used on a page, which then has an outline, and Enter on an entry
+// of the navigation leads to its page.
+func TestEveryPageByKeyboard(t *testing.T) {
+	address, b := openConsole(t)
+	page := openTabFor(t, 3*patience)
 
-	for i := range 11 {
-		page.session = "" // of the browser itself
+	for _, path := range append(allPages, jobPage(t, b)) {
+		page.open(address + "/console" + path)
+		page.until("document.readyState === 'complete' && location.href", address+"/console"+path)
+		page.look(usable)
 
-		var target struct{ TargetID string }
-		page.call("Target.createTarget", map[string]any{"url": fmt.Sprint(address, "/console/orders/o-", i+1)}, &target)
+		for presses := 0; page.look(reached) == "true" && presses < 600; presses++ {
+			page.press("Tab", 9)
+		}
 
-		var attached struct{ SessionID string }
-		page.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
-		page.session = attached.SessionID
-
-		page.call("Page.bringToFront", nil, nil)
-		page.sees("The way that it has taken")
-		// It is followed: its connection is open.
-		page.until("performance.getEntriesByType('resource').some(e => e.name.includes('/console/live/')) || !!document.querySelector('main')._htmx?.sse", "true")
+		if missed := page.look("window.unseen + [...window.usable].filter(e => e.isConnected && e.matches(kinds)).map(e => e.outerHTML.slice(0, 120)).join(' | ')"); missed != "" {
+			t.Errorf("%s: the keyboard does not come to, or does not show: %s", path, missed)
+		}
 	}
+
+	for _, entry := range []string{"Orders", "Money", "Documents"} {
+		page.tabTo(element("nav a", entry))
+		page.enter()
+		page.until("document.readyState === 'complete' && document.querySelector('nav a[aria-current]')?.innerText || ''", entry)
+	}
+}
+
+const (
+	// usable collects what can be used on a page. A page that is followed may change meanwhile.
+	usable = `window.kinds = 'a[href], button, select, textarea, summary, input:not([type=hidden]), [tabindex="0"]', window.unseen = '',
+		window.usable = new Set([...document.querySelectorAll(kinds)].filter(e => e.checkVisibility())), 0`
+	// reached takes out of it what has the focus, and says whether there is more.
+	reached = `(() => {
+		const e = document.activeElement;
+		if (window.usable.delete(e) && getComputedStyle(e).outlineStyle === 'none') window.unseen += e.outerHTML.slice(0, 120) + ' | ';
+		return [...window.usable].some(e => e.isConnected && e.matches(kinds));
+	})()`
+)
+
+// TestTheEleventhTabLoads: a browser has six connections to a server, and a page that is followed keeps one. Eleven pages in front
+// load, and show what happens: the first ones are followed, and the others are read again until places are free.
+func TestTheEleventhTabLoads(t *testing.T) {
+	address, b := openConsole(t)
+	page := openTab(t)
+	tabs := make([]string, 11)
+
+	for i := range tabs {
+		began := time.Now()
+		tabs[i] = page.another(fmt.Sprint(address, "/console/orders/o-", i+2)) // the first one is on hold
+		page.sees("The way that it has taken")
+		t.Logf("page %d is loaded after %s", i+1, time.Since(began))
+	}
+	page.follows(b, "o-12", workflow.Hold, "ON_HOLD")
+
+	page.session = tabs[0]
+	page.until(followed, "true")
+	page.follows(b, "o-2", workflow.Hold, "ON_HOLD")
+
+	for _, session := range tabs[:10] { // they go to the background
+		page.session = session
+		page.hide(true)
+	}
+	page.session = tabs[10]
+	page.until(followed, "true")
+	page.follows(b, "o-12", workflow.Release, "PENDING")
+
+	page.session = tabs[0]
+	page.hide(false)
+	page.until(followed, "true")
+	page.follows(b, "o-2", workflow.Release, "PENDING")
+}
+
+// hide tells the page that it is in the background. The browser of the tests has every page in front.
+func (b *tab) hide(hidden bool) {
+	b.t.Helper()
+	b.look(fmt.Sprintf("Object.defineProperty(document, 'hidden', {configurable: true, value: %t}); document.dispatchEvent(new Event('visibilitychange')); 0", hidden))
+}
+
+// followed says whether a page has a connection on which the server tells what happens.
+const followed = "!!document.querySelector('main')._htmx?.sse"
+
+// TestAPageInUseIsLeftAlone: a new order is on the list and on the overview without another click. While rows of the list are selected it
+// stays as it is, so that an act is about the rows that a person has seen, and it goes on after that.
+func TestAPageInUseIsLeftAlone(t *testing.T) {
+	address, b := openConsole(t)
+	page := openTab(t)
+	place := func(id transitions.OrderID) {
+		t.Helper()
+
+		if _, err := b.Orders.Create(t.Context(), transitions.NewOrder{ID: id, Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	page.open(address + "/console/")
+	page.sees("Overview")
+	place("new-1")
+	page.sees("new-1")
+
+	page.open(address + "/console/orders")
+	page.sees("o-12")
+	page.until(followed, "true")
+	place("new-2")
+	page.sees("new-2")
+
+	page.look("document.addEventListener('htmx:before:swap', e => setTimeout(() => { window.prevented ||= e.defaultPrevented })); 0")
+	page.click("document.querySelector('[value=o-12]')", 1)
+	page.look("document.activeElement.blur(); 0")
+	place("new-3")
+	page.until("!!window.prevented", "true")
+
+	if chosen := page.look("document.querySelector(':checked').value + document.querySelector('main').innerText.includes('new-3')"); chosen != "o-12false" {
+		t.Errorf("while a row is selected: %s", chosen)
+	}
+	page.click("document.querySelector('[value=o-12]')", 1)
+	page.look("document.activeElement.blur(); 0")
+	page.sees("new-3")
+}
+
+// follows moves the order, and waits until the page shows it without being loaded again.
+func (b *tab) follows(backend *server.Backend, id string, event workflow.Event, state string) {
+	b.t.Helper()
+	b.look("window.loaded = 'once'; 0")
+
+	if _, err := backend.Orders.Apply(b.t.Context(), transitions.Request{OrderID: transitions.OrderID(id), Event: event, RequestID: transitions.RequestID(event)}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.until("window.loaded + ' ' + document.querySelector('h1 .state').textContent", "once "+state)
 }
 
 // TestADragShowsAPartOfTheTimeLine by the mouse.
 func TestADragShowsAPartOfTheTimeLine(t *testing.T) {
-	address := openConsole(t)
+	address, _ := openConsole(t)
 	page := openTab(t)
 	page.open(address + "/console/orders/o-1")
 	page.sees("What happened, by time")
@@ -150,9 +261,24 @@ func TestADragShowsAPartOfTheTimeLine(t *testing.T) {
 	}
 }
 
-// tooWide names the elements that stand out of the page.
-const tooWide = `[...document.querySelectorAll('main *, header *')].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 && !e.closest('.scroll, pre, table'))
-	.map(e => e.tagName + '.' + (e.getAttribute('class') || '') + ' ' + (e.textContent || '').slice(0, 40)).slice(0, 5).join(' | ')`
+// tooWide names the elements without which the page is less wide, from the outside in.
+const tooWide = `(() => {
+	const page = document.documentElement, found = [];
+	const look = (inside) => {
+		for (const e of inside.children) {
+			const wide = page.scrollWidth, shown = e.style.display;
+			e.style.display = 'none';
+			const without = page.scrollWidth;
+			e.style.display = shown;
+			if (without < wide) {
+				found.push(e.tagName + '.' + (e.getAttribute('class') || '') + ' ' + (e.textContent || '').slice(0, 40));
+				look(e);
+			}
+		}
+	};
+	look(document.body);
+	return found.join(' | ');
+})()`
 
 // accessible lets axe look at the page.
 func (b *tab) accessible(script, path string, width int, scheme string) {
@@ -237,7 +363,7 @@ func axeScript(t *testing.T) string {
 }
 
 // openConsole serves the console as `ratchet dev` does, with some orders.
-func openConsole(t *testing.T) (address string) {
+func openConsole(t *testing.T) (string, *server.Backend) {
 	t.Helper()
 
 	ctx, stop := context.WithCancel(context.Background())
@@ -251,26 +377,7 @@ func openConsole(t *testing.T) (address string) {
 		t.Fatal(err)
 	}
 
-	for i := range 12 {
-		id := transitions.OrderID(fmt.Sprint("o-", i+1))
-		if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: 1250}}, Total: transitions.Money{Amount: 2500, Currency: "EUR"}}); err != nil {
-			t.Fatal(err)
-		}
-
-		if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Ship, RequestID: "too-early"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	if _, err := b.Orders.Apply(ctx, transitions.Request{OrderID: "o-1", Event: workflow.Hold, RequestID: "hold"}); err != nil {
-		t.Fatal(err)
-	}
-
-	for sku, pieces := range map[string]int64{"mug": 100, "cup": 0} {
-		if err := b.Stock.Set(ctx, sku, pieces); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fillShop(t, b)
 
 	if _, err := b.CountOrders(ctx); err != nil {
 		t.Fatal(err)
@@ -292,5 +399,8 @@ func openConsole(t *testing.T) (address string) {
 		}
 	})
 
-	return "http://" + l.Addr().String()
+	address := "http://" + l.Addr().String()
+	startJob(t, address)
+
+	return address, b
 }

@@ -13,5 +13,8 @@ import (
 var flagLoad = flag.Int("load", 1, "so many times the orders, payments and requests of each test")
 
 func TestMain(m *testing.M) {
-	program.Main(m, map[string]func(){"ratchet": func() { cli.Main(server.Parts{}) }})
+	program.Main(m, map[string]func(){
+		"ratchet":  func() { cli.Main(server.Parts{}) },
+		"slowbank": func() { cli.Main(server.Parts{Bank: slowBank{}}) },
+	})
 }

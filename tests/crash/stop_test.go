@@ -88,15 +88,25 @@ func (b busy) send(what, method, url, target, body string) {
 	}()
 }
 
-// do sends a request and waits for its answer.
+// do sends a request to the API, which must succeed.
 func (b busy) do(method, path, body string) {
 	b.t.Helper()
 
-	r, err := http.NewRequestWithContext(b.t.Context(), method, b.at.API+path, strings.NewReader(body))
+	if status, text := b.ask(method, b.at.API+path, body); status >= http.StatusBadRequest {
+		b.t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
+}
+
+// ask sends a request and waits for its answer.
+func (b busy) ask(method, url, body string) (status int, text string) {
+	b.t.Helper()
+
+	r, err := http.NewRequestWithContext(b.t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Ratchet-Reason", "test")
 
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -104,8 +114,20 @@ func (b busy) do(method, path, body string) {
 	}
 	defer answer.Body.Close()
 
-	if text, _ := io.ReadAll(answer.Body); answer.StatusCode >= http.StatusBadRequest {
-		b.t.Fatalf("%s %s: %d %s", method, path, answer.StatusCode, text)
+	all, _ := io.ReadAll(answer.Body)
+
+	return answer.StatusCode, string(all)
+}
+
+// until waits until it is true.
+func (b busy) until(what string, is func() bool) {
+	b.t.Helper()
+
+	for end := time.Now().Add(time.Minute); !is(); {
+		if time.Now().After(end) {
+			b.t.Fatalf("not reached: %s", what)
+		}
+		<-time.After(20 * time.Millisecond)
 	}
 }
 

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,7 +17,8 @@ import (
 	"ratchet/server"
 )
 
-// containerChecks returns the health commands of the templates' containers, without the program.
+// containerChecks returns the health commands of the templates' and the compose file's containers, without the program and
+// without the address of a container.
 func containerChecks(t *testing.T) map[string][]string {
 	t.Helper()
 
@@ -24,18 +26,25 @@ func containerChecks(t *testing.T) map[string][]string {
 	for path, rule := range map[string]string{
 		"../../deploy/cloudformation/service.yaml": `HealthCheck:\s+Command: \[CMD, /ratchet, ([^\]]+)\]`,
 		"../../deploy/terraform/service.tf":        `healthCheck = \{\s+command\s+= \["CMD", "/ratchet", ([^\]]+)\]`,
+		"../../deploy/compose/compose.yaml":        `test: \[CMD, /ratchet, ([^\]]+)\]`,
 	} {
 		raw, err := os.ReadFile(filepath.FromSlash(path))
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		command := regexp.MustCompile(rule).FindSubmatch(raw)
-		if command == nil {
+		commands := regexp.MustCompile(rule).FindAllSubmatch(raw, -1)
+		if len(commands) == 0 {
 			t.Fatalf("%s has no health check of a container", path)
 		}
 
-		found[path] = strings.Split(strings.NewReplacer(`"`, "", " ", "").Replace(string(command[1])), ",")
+		for i, command := range commands {
+			args := strings.Split(strings.NewReplacer(`"`, "", " ", "").Replace(string(command[1])), ",")
+			if at := slices.Index(args, "--url"); at >= 0 {
+				args = slices.Delete(args, at, at+2)
+			}
+			found[fmt.Sprint(path, " ", i)] = args
+		}
 	}
 
 	return found

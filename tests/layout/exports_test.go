@@ -24,7 +24,7 @@ const (
 var large = map[string]string{
 	"embedded/internal/stepfunctions/execution": "51 of the names are types of history events and statuses, as the service has them",
 
-	"server":      "a command asks the backend for one thing each; what only operators ask (HandledTo, JournalWaits, DueBefore, BookAgain) is to move to operate",
+	"server":      "a command asks the backend for one thing each; what only operators ask (JournalLag, JournalWaits, DueBefore, BookAgain) is to move to operate",
 	"workflow":    "31 of the names are the states and events of the shop",
 	"transitions": "order, evidence and writes share one item and one condition: the best cut that was found would export 120 internals to hide 49 methods",
 }

@@ -143,12 +143,21 @@ func (p *Process) readOutput(lines *bufio.Scanner, log *os.File) {
 func (p *Process) FirstLine(t testing.TB) string {
 	t.Helper()
 
-	line, printed := <-p.first
+	line, printed := p.Line(t)
 	if !printed {
 		t.Fatalf("%s printed nothing; its log: %s", p.Name, End(p.Log()))
 	}
 
 	return line
+}
+
+// Line waits for the first line of the process's standard output, or for its end without one.
+func (p *Process) Line(t testing.TB) (line string, printed bool) {
+	t.Helper()
+
+	line, printed = <-p.first
+
+	return line, printed
 }
 
 // Endpoint waits until `ratchet dev --json` prints the endpoint of its engine, and returns it.
@@ -198,6 +207,17 @@ func (p *Process) end(t testing.TB, signal os.Signal) {
 	if err := p.wait(); err != nil {
 		t.Errorf("%s after %s: %v", p.Name, signal, err)
 	}
+}
+
+// Terminate sends SIGTERM and returns the exit status.
+func (p *Process) Terminate(t testing.TB) int {
+	t.Helper()
+
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+
+	return p.Wait(t)
 }
 
 // Wait waits until the process has ended by itself, and returns its exit status.

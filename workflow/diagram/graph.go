@@ -40,6 +40,7 @@ type Edge struct {
 	ID       string // what Paint calls it
 	From, To string // ids of nodes
 	Text     string // cut like the text of a node; "" for none
+	Doc      string // shown when its text is pointed at
 }
 
 // startID is the id of the point where everything begins. No state can have it.

@@ -359,7 +359,7 @@ func TestALayoutNeedsNodesThatExist(t *testing.T) {
 // TestAPictureIsPaintedByIDs: classes, notes and marks are those of the paint, and texts are escaped.
 func TestAPictureIsPaintedByIDs(t *testing.T) {
 	picture, err := diagram.Layout(diagram.Graph{Title: "<t>", Nodes: []diagram.Node{{ID: "a", Text: "<a>", Doc: `"doc"`}, {ID: "b", Text: "b"}}, Edges: []diagram.Edge{
-		{ID: "one", From: "a", To: "b", Text: "<one>"}, {ID: "two", From: "a", To: "b", Text: "two"}, {ID: "self", From: "b", To: "b", Text: "self"},
+		{ID: "one", From: "a", To: "b", Text: "<one>"}, {ID: "two", From: "a", To: "b", Text: "two"}, {ID: "self", From: "b", To: "b", Text: "self", Doc: "<why>"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -371,7 +371,7 @@ func TestAPictureIsPaintedByIDs(t *testing.T) {
 	})
 	for _, want := range []string{
 		`<g class="node present" data-node="a">`, `<g class="line taken may">`, `class="label taken" data-edge="one"`, `class="label may taken" data-edge="two"`,
-		`>1,000 &lt;</text>`, `>12</text>`, `>3</text>`, "<title>&lt;t&gt;</title>", ">&lt;a&gt;</text>", "<title>&#34;doc&#34;</title>",
+		`>1,000 &lt;</text>`, `>12</text>`, `>3</text>`, "<title>&lt;t&gt;</title>", ">&lt;a&gt;</text>", "<title>&lt;why&gt;</title>self</text>", "<title>&#34;doc&#34;</title>",
 	} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("it lacks %s:\n%s", want, svg)

@@ -92,7 +92,7 @@ func (p *Picture) writeLine(b *strings.Builder, r route, paint Paint) {
 func (p *Picture) writeLabel(b *strings.Builder, r route, n int, e Edge, paint Paint) {
 	y := r.y + labelHeight*float64(n)
 	class := html.EscapeString(strings.TrimSpace("label " + paint.Edges[e.ID]))
-	writeText(b, r.x, y, fmt.Sprintf(`class="%s" data-edge="%s" text-anchor="%s"`, class, html.EscapeString(e.ID), r.anchor), labelLetterWidth, e.Text)
+	writeText(b, r.x, y, fmt.Sprintf(`class="%s" data-edge="%s" text-anchor="%s"`, class, html.EscapeString(e.ID), r.anchor), labelLetterWidth, e.Text, e.Doc)
 
 	mark := paint.Marks[e.ID]
 	if mark == "" {
@@ -127,17 +127,21 @@ func head(from, at [2]float64) string {
 	return fmt.Sprintf(`<path class="head" d="M%s %sl%d %gv%gz"/>`, x, y, back, -half, 2*half)
 }
 
-// writeText writes a text with the width that was measured for it, whatever font the reader has. A text that was
-// cut is shown whole when pointed at.
-func writeText(b *strings.Builder, x, y float64, attributes string, letter float64, text string) {
+// writeText writes a text with the width that was measured for it, whatever font the reader has. When pointed at, its
+// doc is shown, or the whole text if it was cut.
+func writeText(b *strings.Builder, x, y float64, attributes string, letter float64, text, doc string) {
 	if text == "" {
 		return
 	}
 	fmt.Fprintf(b, `<text x="%s" y="%s" %s textLength="%s" lengthAdjust="spacingAndGlyphs">`, short(x), short(y), attributes, short(widthOf(text, letter)))
 
 	shown := cut(text)
-	if shown != text {
-		fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(text))
+	if doc == "" && shown != text {
+		doc = text
+	}
+
+	if doc != "" {
+		fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(doc))
 	}
 	fmt.Fprintf(b, "%s</text>", html.EscapeString(shown))
 }
@@ -170,6 +174,6 @@ func (p *Picture) writeNode(b *strings.Builder, i int, paint Paint) {
 		base = box.y - 3
 		fmt.Fprintf(b, `<text class="note" x="%s" y="%s" text-anchor="middle">%s</text>`, short(box.x), short(box.y+13), html.EscapeString(note))
 	}
-	writeText(b, box.x, base, `text-anchor="middle"`, letterWidth, n.Text)
+	writeText(b, box.x, base, `text-anchor="middle"`, letterWidth, n.Text, "")
 	b.WriteString("</g>\n")
 }

@@ -7,8 +7,12 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -55,23 +59,23 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 		}
 	}
 
-	b := &batchAnswer{sum: spendings{}}
+	b := &batchAnswer{sum: capacity.Sum{}}
 	for i, name := range names {
 		if err := s.readBatch(b, name, in.RequestItems[name], drafts[i]); err != nil {
 			return nil, err
 		}
 	}
-	out := newAnswer(len(b.responses) + len(b.unprocessed) + 64)
-	out.raw("Responses", append(append([]byte{'{'}, b.responses...), '}'))
-	out.raw("UnprocessedKeys", append(append([]byte{'{'}, b.unprocessed...), '}'))
-	out.consumedBy(in.ReturnConsumedCapacity, b.sum, "")
+	out := answer.New(len(b.responses) + len(b.unprocessed) + 64)
+	out.Raw("Responses", append(append([]byte{'{'}, b.responses...), '}'))
+	out.Raw("UnprocessedKeys", append(append([]byte{'{'}, b.unprocessed...), '}'))
+	capacity.AddSum(out, in.ReturnConsumedCapacity, b.sum, "")
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // constrain checks the members against the API model.
 func (in *batchGetIn) constrain(s *Service) error {
-	c := constraints{model.Constraints{Alone: wordsOfBatchGet}}
+	c := model.Constraints{Alone: wordsOfBatchGet}
 	in.constrainItems(&c, s)
 	c.Capacity(in.ReturnConsumedCapacity)
 
@@ -97,7 +101,7 @@ func wordsOfBatchGet(b model.Breach) string {
 // noTables is RequestItems without members as messages quote it.
 const noTables = "'{}'"
 
-func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
+func (in *batchGetIn) constrainItems(c *model.Constraints, s *Service) {
 	switch {
 	case in.RequestItems == nil:
 		c.Missing("requestItems")
@@ -115,8 +119,8 @@ func (in *batchGetIn) constrainItems(c *constraints, s *Service) {
 	for _, name := range names {
 		r := in.RequestItems[name]
 		at := "requestItems." + name + ".member."
-		c.count(len(r.Keys), r.Keys == nil, at+"keys", maxBatchGets)
-		c.attributesToGet(r.AttributesToGet, at+"attributesToGet")
+		c.Count(len(r.Keys), r.Keys == nil, at+"keys", maxBatchGets)
+		c.AttributesToGet(r.AttributesToGet, at+"attributesToGet")
 	}
 }
 
@@ -125,7 +129,7 @@ const mapKeyRules = "[Member must have length less than or equal to 255, Member 
 
 // isNoTableName reports whether the text can be neither a table's name nor its ARN.
 func (s *Service) isNoTableName(name string) bool {
-	_, err := s.tableName(&name)
+	_, err := s.tables.TableName(&name)
 	return err != nil
 }
 
@@ -145,19 +149,19 @@ func (in *batchGetIn) itemsText(names []string) string {
 type batchAnswer struct {
 	responses, unprocessed []byte
 	bytes                  int
-	sum                    spendings
+	sum                    capacity.Sum
 }
 
 // draft checks the part of the request for one table, as far as it does not depend on the table, and
 // returns its projection, nil for all.
 func (r *keysAndAttributes) draft() (project *expression.Projection, err error) {
-	err = refuseMix([]parameter{{"AttributesToGet", r.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", r.ProjectionExpression != nil}})
+	err = legacy.RefuseMix([]legacy.Parameter{{Name: "AttributesToGet", Given: r.AttributesToGet != nil}}, []legacy.Parameter{{Name: "ProjectionExpression", Given: r.ProjectionExpression != nil}})
 	if err != nil {
 		return nil, err
 	}
 
-	names := expressionIn{ExpressionAttributeNames: r.ExpressionAttributeNames}
-	if err := names.beside(r.ProjectionExpression != nil, true, ""); err != nil {
+	names := references.Parameters{ExpressionAttributeNames: r.ExpressionAttributeNames}
+	if err := names.Beside(r.ProjectionExpression != nil, true, ""); err != nil {
 		return nil, err
 	}
 
@@ -166,7 +170,7 @@ func (r *keysAndAttributes) draft() (project *expression.Projection, err error) 
 	}
 
 	if project == nil {
-		if project, err = projection(r.ProjectionExpression, r.ExpressionAttributeNames); err != nil {
+		if project, err = references.Projection(r.ProjectionExpression, r.ExpressionAttributeNames); err != nil {
 			return nil, err
 		}
 	}
@@ -190,15 +194,15 @@ func (r *keysAndAttributes) draft() (project *expression.Projection, err error) 
 
 // readBatch reads the items of one table into the answer, until the answer is full.
 func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, project *expression.Projection) error {
-	t, err := s.lookup(&name)
+	t, err := s.tables.Lookup(&name)
 	if err != nil {
 		return err
 	}
 
 	// All keys are checked before the first item is read.
-	keys := make([]primary, len(r.Keys))
+	keys := make([]keyspace.Primary, len(r.Keys))
 	for i, k := range r.Keys {
-		if keys[i], err = t.keyOf(k); err != nil {
+		if keys[i], err = t.KeyOf(k); err != nil {
 			return err
 		}
 	}
@@ -207,7 +211,7 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 		b.responses = append(b.responses, ',')
 	}
 
-	b.responses = append(appendText(b.responses, name), ':', '[')
+	b.responses = append(answer.AppendText(b.responses, name), ':', '[')
 	first := true
 	for i, key := range keys {
 		raw, err := s.read(t, key)
@@ -217,13 +221,13 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 
 		// From here on the answer is full: the sum stays above the limit, also for the tables that
 		// follow, whose keys become unprocessed in the same way.
-		if b.bytes += raw.size(); b.bytes > maxBatchResponse {
+		if b.bytes += raw.Size(); b.bytes > maxBatchResponse {
 			b.addUnprocessed(name, r, r.Keys[i:])
 			break
 		}
-		units := readUnits(raw.size(), r.ConsistentRead)
-		s.charge(t.name, units, 0)
-		b.sum.add(t.name, onTable(units))
+		units := capacity.Read(raw.Size(), r.ConsistentRead)
+		s.charge(t.Name, units, 0)
+		b.sum.Add(t.Name, capacity.OnTable(units))
 
 		if raw == nil {
 			continue
@@ -234,7 +238,7 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes, pr
 		}
 		first = false
 
-		if b.responses, err = raw.appendProjected(b.responses, project); err != nil {
+		if b.responses, err = raw.AppendProjected(b.responses, project); err != nil {
 			return err
 		}
 	}
@@ -249,38 +253,38 @@ func (b *batchAnswer) addUnprocessed(name string, r keysAndAttributes, keys []at
 	if len(b.unprocessed) > 0 {
 		b.unprocessed = append(b.unprocessed, ',')
 	}
-	out := newAnswer(0)
-	out.name("Keys")
+	out := answer.New(0)
+	out.Name("Keys")
 
-	out.buf = append(out.buf, '[')
+	out.Buf = append(out.Buf, '[')
 	for i, k := range keys {
 		if i > 0 {
-			out.buf = append(out.buf, ',')
+			out.Buf = append(out.Buf, ',')
 		}
-		out.buf = k.AppendJSON(out.buf)
+		out.Buf = k.AppendJSON(out.Buf)
 	}
 
-	out.buf = append(out.buf, ']')
+	out.Buf = append(out.Buf, ']')
 
 	// Members that the request does not have are left out.
 	if r.ConsistentRead {
-		out.raw("ConsistentRead", []byte("true"))
+		out.Raw("ConsistentRead", []byte("true"))
 	}
 
 	if r.ProjectionExpression != nil {
-		out.text("ProjectionExpression", *r.ProjectionExpression)
+		out.Text("ProjectionExpression", *r.ProjectionExpression)
 	}
 
 	if r.AttributesToGet != nil {
-		out.texts("AttributesToGet", r.AttributesToGet)
+		out.Texts("AttributesToGet", r.AttributesToGet)
 	}
 
 	if len(r.ExpressionAttributeNames) > 0 {
-		names := newAnswer(0)
+		names := answer.New(0)
 		for _, n := range slices.Sorted(maps.Keys(r.ExpressionAttributeNames)) {
-			names.text(n, r.ExpressionAttributeNames[n])
+			names.Text(n, r.ExpressionAttributeNames[n])
 		}
-		out.raw("ExpressionAttributeNames", names.done())
+		out.Raw("ExpressionAttributeNames", names.Done())
 	}
-	b.unprocessed = append(append(appendText(b.unprocessed, name), ':'), out.done()...)
+	b.unprocessed = append(append(answer.AppendText(b.unprocessed, name), ':'), out.Done()...)
 }

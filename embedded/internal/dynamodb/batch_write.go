@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
 )
 
@@ -33,7 +36,7 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 
 	hashes := make([]uint64, len(actions))
 	for i, a := range actions {
-		hashes[i] = a.key.lock
+		hashes[i] = a.key.Lock
 	}
 
 	// The stripes are held until the batch is on disk, so that no writer comes between
@@ -41,12 +44,12 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	defer s.stripes.Lock(hashes)()
 
 	changes := make([]*change, len(actions))
-	sum := spendings{}
+	sum := capacity.Sum{}
 	for i, a := range actions {
 		if changes[i], err = s.evaluate(a); err != nil {
 			return nil, err
 		}
-		sum.add(a.table.name, changes[i].spent())
+		sum.Add(a.table.Name, changes[i].spent())
 	}
 
 	if err := s.writeAll(changes, hashes, s.cfg.Clock.Now(), nil); err != nil {
@@ -54,14 +57,14 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	}
 
 	for table, units := range sum {
-		s.charge(table, 0, units.total())
+		s.charge(table, 0, units.Total())
 	}
-	out := newAnswer(0)
-	out.raw("UnprocessedItems", []byte("{}"))
-	out.collections(in.ReturnItemCollectionMetrics, changes)
-	out.consumedBy(in.ReturnConsumedCapacity, sum, "")
+	out := answer.New(0)
+	out.Raw("UnprocessedItems", []byte("{}"))
+	addCollections(out, in.ReturnItemCollectionMetrics, changes)
+	capacity.AddSum(out, in.ReturnConsumedCapacity, sum, "")
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) {
@@ -83,14 +86,14 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 
 	seen := map[string]bool{}
 	for i, name := range names {
-		t, err := s.lookup(&name)
+		t, err := s.tables.Lookup(&name)
 		if err != nil {
 			return nil, err
 		}
 
 		for _, a := range drafts[i] {
 			if err := a.bind(t); err != nil {
-				var mismatch *schemaError
+				var mismatch *keyspace.Mismatch
 				if errors.As(err, &mismatch) {
 					// The message that names the key and its type is PutItem's alone.
 					return nil, invalid("The provided key element does not match the schema")
@@ -99,10 +102,10 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 				return nil, err
 			}
 
-			if seen[string(a.key.bytes)] {
+			if seen[string(a.key.Bytes)] {
 				return nil, invalid("Provided list of item keys contains duplicates")
 			}
-			seen[string(a.key.bytes)] = true
+			seen[string(a.key.Bytes)] = true
 			actions = append(actions, a)
 		}
 	}
@@ -119,7 +122,7 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 // no other fault.
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/batchOperations.test.ts
 func (in *batchWriteIn) constrain(s *Service) error {
-	c := constraints{model.Constraints{Alone: wordsOfBatchWrite}}
+	c := model.Constraints{Alone: wordsOfBatchWrite}
 	c.Capacity(in.ReturnConsumedCapacity)
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
 	in.constrainItems(&c)
@@ -147,7 +150,7 @@ func wordsOfBatchWrite(b model.Breach) string {
 	return "The requestItems parameter is required for BatchWriteItem"
 }
 
-func (in *batchWriteIn) constrainItems(c *constraints) {
+func (in *batchWriteIn) constrainItems(c *model.Constraints) {
 	switch {
 	case in.RequestItems == nil:
 		c.Missing("requestItems")

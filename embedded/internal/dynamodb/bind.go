@@ -1,6 +1,10 @@
 package dynamodb
 
-import "ratchet/embedded/internal/attr"
+import (
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
+	"ratchet/embedded/internal/dynamodb/keyspace"
+)
 
 // Transactions and batches of writes are validated in two steps, as DynamoDB Local does it (see
 // tests/conformance): first the values and expressions, for which the request itself is enough;
@@ -9,7 +13,7 @@ import "ratchet/embedded/internal/attr"
 
 // draftKeyed returns an action on the item with that key, before its table is known.
 func draftKeyed(v verb, key attr.Item) (*action, error) {
-	a := &action{verb: v, key: primary{attrs: key}}
+	a := &action{verb: v, key: keyspace.Primary{Attrs: key}}
 
 	return a, a.checkValues()
 }
@@ -17,7 +21,7 @@ func draftKeyed(v verb, key attr.Item) (*action, error) {
 // checkValues checks the values of a draft's item or key.
 func (a *action) checkValues() error {
 	if a.verb != put {
-		return a.key.attrs.Err()
+		return a.key.Attrs.Err()
 	}
 
 	if err := a.item.Err(); err != nil {
@@ -32,25 +36,25 @@ func (a *action) checkValues() error {
 }
 
 // bind checks a draft against its table.
-func (a *action) bind(t *table) (err error) {
+func (a *action) bind(t *catalog.Table) (err error) {
 	a.table = t
 
 	if a.verb != put {
-		if a.key, err = t.keyOf(a.key.attrs); err != nil || a.update == nil {
+		if a.key, err = t.KeyOf(a.key.Attrs); err != nil || a.update == nil {
 			return err
 		}
 
 		return a.keepsKey()
 	}
 
-	if a.key, err = t.keyIn(a.item); err != nil {
+	if a.key, err = t.KeyIn(a.item); err != nil {
 		return err
 	}
 
 	// An update is checked later, when its new item is known.
-	indexes := t.state.Load().record.Indexes
-	for i := range indexes {
-		if err := indexes[i].checkItem(a.item, false); err != nil {
+	all := t.State().Record.Indexes
+	for i := range all {
+		if err := all[i].CheckItem(a.item, false); err != nil {
 			return err
 		}
 	}

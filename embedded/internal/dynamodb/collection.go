@@ -5,35 +5,37 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/indexes"
 )
 
 // hasCollection reports whether the item of the change is in an item collection: whether its
 // table has a local index.
 func (c *change) hasCollection() bool {
-	return slices.ContainsFunc(c.state.record.Indexes, func(x indexRecord) bool { return x.Local })
+	return slices.ContainsFunc(c.state.Record.Indexes, func(x indexes.Index) bool { return x.Local })
 }
 
 // appendCollection appends the metrics of the item's collection. The estimate is always 0 to 1 GB.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html#LSI.ItemCollections
 func (c *change) appendCollection(dst []byte) []byte {
-	hash := c.table.keys.Hash.Name
+	hash := c.table.Keys.Hash.Name
 	dst = append(dst, `{"ItemCollectionKey":`...)
-	dst = attr.Item{hash: c.key.attrs[hash]}.AppendJSON(dst)
+	dst = attr.Item{hash: c.key.Attrs[hash]}.AppendJSON(dst)
 
 	return append(dst, `,"SizeEstimateRangeGB":[0.0,1.0]}`...)
 }
 
-// collection adds the ItemCollectionMetrics of one write to the answer if the request asks for
+// addCollection adds the ItemCollectionMetrics of one write to the answer if the request asks for
 // them and the table has a local index.
-func (a *answer) collection(want string, c *change) {
+func addCollection(a *answer.Object, want string, c *change) {
 	if want == "SIZE" && c.hasCollection() {
-		a.name("ItemCollectionMetrics").buf = c.appendCollection(a.buf)
+		a.Name("ItemCollectionMetrics").Buf = c.appendCollection(a.Buf)
 	}
 }
 
-// collections adds the ItemCollectionMetrics of several writes to the answer: grouped by table,
+// addCollections adds the ItemCollectionMetrics of several writes to the answer: grouped by table,
 // each collection once.
-func (a *answer) collections(want string, changes []*change) {
+func addCollections(a *answer.Object, want string, changes []*change) {
 	if want != "SIZE" {
 		return
 	}
@@ -46,7 +48,7 @@ func (a *answer) collections(want string, changes []*change) {
 			continue
 		}
 
-		name, metrics := c.table.name, string(c.appendCollection(nil))
+		name, metrics := c.table.Name, string(c.appendCollection(nil))
 		if !slices.Contains(byTable[name], metrics) {
 			byTable[name] = append(byTable[name], metrics)
 		}
@@ -56,7 +58,7 @@ func (a *answer) collections(want string, changes []*change) {
 		return
 	}
 
-	out := newAnswer(0)
+	out := answer.New(0)
 	for _, name := range slices.Sorted(maps.Keys(byTable)) {
 		list := []byte{'['}
 		for i, metrics := range byTable[name] {
@@ -65,7 +67,7 @@ func (a *answer) collections(want string, changes []*change) {
 			}
 			list = append(list, metrics...)
 		}
-		out.raw(name, append(list, ']'))
+		out.Raw(name, append(list, ']'))
 	}
-	a.raw("ItemCollectionMetrics", out.done())
+	a.Raw("ItemCollectionMetrics", out.Done())
 }

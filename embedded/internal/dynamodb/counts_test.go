@@ -23,20 +23,24 @@ func TestCountsThatWereNotSavedAreSavedLater(t *testing.T) {
 		disk.Free.Store(0)
 		time.Sleep(10 * time.Second)
 
-		if err := s.saveCounts(); err != nil {
+		if err := s.tables.SaveCounts(); err != nil {
 			t.Fatal(err) // for a second, batches of calls that have begun are still applied
 		}
 		mustAnswer(t, s, "PutItem", `{"TableName":"counted","Item":{"pk":{"S":"b"},"g":{"S":"x"}}}`)
 		time.Sleep(10 * time.Second)
 
-		if err := s.saveCounts(); !errors.Is(err, store.ErrFull) {
+		if err := s.tables.SaveCounts(); !errors.Is(err, store.ErrFull) {
 			t.Fatal(err)
+		}
+
+		if err := s.Close(); err != nil {
+			t.Errorf("a stop on a full disk: %v", err)
 		}
 
 		disk.Free.Store(1 << 30)
 		time.Sleep(10 * time.Second)
 
-		if err := errors.Join(s.saveCounts(), db.Close()); err != nil {
+		if err := errors.Join(s.tables.SaveCounts(), db.Close()); err != nil {
 			t.Fatal(err)
 		}
 
@@ -47,13 +51,13 @@ func TestCountsThatWereNotSavedAreSavedLater(t *testing.T) {
 			}
 		}()
 
-		table, err := s.lookup(&[]string{"counted"}[0])
+		table, err := s.tables.Lookup(&[]string{"counted"}[0])
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		if items, _ := table.indexCounts(&table.state.Load().record.Indexes[0]); items != 2 || table.count.Load() != 2 {
-			t.Errorf("%d items and %d entries are counted, not 2 and 2", table.count.Load(), items)
+		if entries := table.IndexCounts(&table.State().Record.Indexes[0]); entries.Items != 2 || table.Size().Items != 2 {
+			t.Errorf("%d items and %d entries are counted, not 2 and 2", table.Size().Items, entries.Items)
 		}
 	})
 }

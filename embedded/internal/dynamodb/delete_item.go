@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/legacy"
-	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -14,7 +18,7 @@ type deleteItemIn struct {
 	TableName           *string
 	Key                 attr.Item
 	ConditionExpression *string
-	expressionIn
+	references.Parameters
 	returnsIn
 	legacy.Conditional
 }
@@ -29,7 +33,7 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -43,25 +47,25 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *deleteItemIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	in.returnsIn.constrainOld(&c)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
 		c.Missing("key")
 	}
-	in.Conditional.Constrain(&c.Constraints)
+	in.Conditional.Constrain(&c)
 
 	return c.Err()
 }
 
 // draft returns the action, as far as the request itself shows it.
 func (in *deleteItemIn) draft() (*action, error) {
-	if err := refuseExpected(&in.Conditional, in.ConditionExpression); err != nil {
+	if err := legacy.RefuseExpected(&in.Conditional, in.ConditionExpression); err != nil {
 		return nil, err
 	}
 
-	if err := in.beside(in.ConditionExpression != nil, in.ConditionExpression != nil, "ConditionExpression is"); err != nil {
+	if err := in.Beside(in.ConditionExpression != nil, in.ConditionExpression != nil, "ConditionExpression is"); err != nil {
 		return nil, err
 	}
 
@@ -74,12 +78,12 @@ func (in *deleteItemIn) draft() (*action, error) {
 		return nil, err
 	}
 
-	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.Conditional)
+	return a, a.setConditions(in.ConditionExpression, &in.Parameters, &in.Conditional)
 }
 
 // setConditions sets the condition of an Expected or a ConditionExpression. A request cannot have
 // both.
-func (a *action) setConditions(condition *string, in *expressionIn, old *legacy.Conditional) error {
+func (a *action) setConditions(condition *string, in *references.Parameters, old *legacy.Conditional) error {
 	expected, err := old.Condition()
 	if err != nil {
 		return err
@@ -95,7 +99,7 @@ func (a *action) setConditions(condition *string, in *expressionIn, old *legacy.
 }
 
 // newKeyed returns an action on the item with that key.
-func newKeyed(v verb, t *table, key attr.Item) (*action, error) {
+func newKeyed(v verb, t *catalog.Table, key attr.Item) (*action, error) {
 	if key == nil {
 		return nil, wire.Missing("key")
 	}
@@ -118,24 +122,17 @@ func checkReturnsOld(returnValues string) error {
 
 // setCondition parses the condition of a Put, Delete or ConditionCheck. It is the only
 // expression of such an action, so unused references are an error.
-func (a *action) setCondition(condition *string, in *expressionIn) error {
-	p, err := in.params("ConditionExpression is", condition != nil)
+func (a *action) setCondition(condition *string, in *references.Parameters) error {
+	p, err := in.Params("ConditionExpression is", condition != nil)
 	if err != nil || condition == nil {
 		return err
 	}
 
-	if a.cond, err = parseCondition("ConditionExpression", *condition, p); err != nil {
+	if a.cond, err = references.ParseCondition("ConditionExpression", *condition, p); err != nil {
 		return err
 	}
 
 	return p.Unused()
-}
-
-func parseCondition(field, src string, p *expression.Params) (*expression.Condition, error) {
-	if src == "" {
-		return nil, invalid("Invalid %s: The expression can not be empty;", field)
-	}
-	return expression.ParseCondition(field, src, p)
 }
 
 // answerWrite performs the action and returns the answer of PutItem and DeleteItem.
@@ -148,12 +145,12 @@ func (s *Service) answerWrite(a *action, in *returnsIn) (json.RawMessage, error)
 		return nil, err
 	}
 
-	out := newAnswer(0)
+	out := answer.New(0)
 	if a.needOld && c.old != nil {
-		out.item("Attributes", c.old)
+		out.Item("Attributes", c.old)
 	}
-	out.collection(in.ReturnItemCollectionMetrics, c)
-	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.spent())
+	addCollection(out, in.ReturnItemCollectionMetrics, c)
+	capacity.Add(out, in.ReturnConsumedCapacity, a.table.Name, c.spent())
 
-	return out.done(), nil
+	return out.Done(), nil
 }

@@ -6,45 +6,48 @@ import (
 	"errors"
 	"fmt"
 
+	"ratchet/embedded/internal/dynamodb/expiries"
+	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
 func (s *Service) deleteTable(ctx context.Context, in *tableIn) (any, error) {
-	s.tables.ddl.Lock()
-	defer s.tables.ddl.Unlock()
+	s.tables.DDL.Lock()
+	defer s.tables.DDL.Unlock()
 
-	t, err := s.existingTable(in.TableName)
+	t, err := s.tables.Existing(in.TableName)
 	if err != nil {
 		return nil, err
 	}
 
-	state := t.state.Load()
-	if state.record.DeletionProtection {
+	state := t.State()
+	if state.Record.DeletionProtection {
 		return nil, wire.Errorf("ValidationException",
 			"Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 	}
 
 	// This write comes before anything shows that the table is gone: a full disk may
 	// refuse the write.
-	if err := s.markDeleted(&state.record); err != nil {
-		return nil, fmt.Errorf("delete table %s: %w", t.name, err)
+	if err := s.markDeleted(&state.Record); err != nil {
+		return nil, fmt.Errorf("delete table %s: %w", t.Name, err)
 	}
 
 	// New writers see that the table is gone. Writers with the old state must end before the data is
 	// deleted, or they would write items that stay.
 	gone := *state
-	gone.deleted = true
-	t.state.Store(&gone)
-	s.tables.change(func(all map[string]*table) { delete(all, t.name) })
+	gone.Deleted = true
+	t.Publish(&gone)
+	s.tables.Remove(t)
 	s.stripes.WaitForWriters()
 
-	err = s.deleteData(&state.record)
+	err = s.deleteData(&state.Record)
 	s.resumeAfter(ctx, err)
 
 	// On a full disk the table is gone nevertheless, and Run deletes its data when there is room.
 	if err != nil && !errors.Is(err, store.ErrFull) {
-		return nil, fmt.Errorf("delete the data of table %s: %w", t.name, err)
+		return nil, fmt.Errorf("delete the data of table %s: %w", t.Name, err)
 	}
 
 	return map[string]any{"TableDescription": deletedDescription(s.describe(t, state))}, nil
@@ -63,37 +66,37 @@ func deletedDescription(d map[string]any) map[string]any {
 }
 
 // markDeleted deletes the table's record, and notes on disk that its data is to be deleted.
-func (s *Service) markDeleted(r *tableRecord) error {
+func (s *Service) markDeleted(r *tables.Record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode table %s: %w", r.Name, err)
 	}
 
 	b := s.db.NewBatch()
-	b.Delete(storeKey(kindTable, []byte(r.Name)...))
-	b.Set(tablePrefix(kindDeleted, r.No), raw)
+	b.Delete(keyspace.StoreKey(keyspace.KindTable, []byte(r.Name)...))
+	b.Set(keyspace.TablePrefix(keyspace.KindDeleted, r.No), raw)
 
 	return b.Commit()
 }
 
 // deleteData deletes the items of a table that is gone, their expiries and the counts in one batch. The stream
 // is disabled and stays readable, as on AWS. After a crash, Run does it again.
-func (s *Service) deleteData(r *tableRecord) error {
-	// Without the lock, a saveCounts that still has the table could write its counts afterwards.
-	s.countsMu.Lock()
-	defer s.countsMu.Unlock()
+func (s *Service) deleteData(r *tables.Record) error {
+	// Otherwise SaveCounts, which may still have the table, could write its counts afterwards.
+	return s.tables.WhileNotSaving(func() error { return s.commitDeletion(r) })
+}
 
+func (s *Service) commitDeletion(r *tables.Record) error {
 	b := s.db.NewBatch()
-	b.Delete(tablePrefix(kindDeleted, r.No))
-	b.Delete(tablePrefix(kindCounts, r.No))
+	b.Delete(keyspace.TablePrefix(keyspace.KindDeleted, r.No))
+	b.Delete(keyspace.TablePrefix(keyspace.KindCounts, r.No))
 
-	for _, kind := range []byte{kindItem, kindExpiry} {
-		prefix := tablePrefix(kind, r.No)
-		b.DeleteRange(prefix, store.PrefixEnd(prefix))
-	}
+	items := keyspace.TablePrefix(keyspace.KindItem, r.No)
+	b.DeleteRange(items, store.PrefixEnd(items))
+	expiries.StageDeletion(b, r.No)
 
 	for i := range r.Indexes {
-		r.Indexes[i].stageDeletion(b)
+		r.Indexes[i].StageDeletion(b)
 	}
 
 	// Disable commits the batch, together with the end of the stream.
@@ -107,14 +110,14 @@ func (s *Service) deleteData(r *tableRecord) error {
 	return b.CommitLater()
 }
 
-// finishDeletions deletes the data of tables whose deletion was interrupted. The caller holds ddl.
+// finishDeletions deletes the data of tables whose deletion was interrupted. The caller holds DDL.
 func (s *Service) finishDeletions() error {
-	var left []*tableRecord
+	var left []*tables.Record
 
-	prefix := storeKey(kindDeleted)
+	prefix := keyspace.StoreKey(keyspace.KindDeleted)
 
 	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
-		r := new(tableRecord)
+		r := new(tables.Record)
 		if err := json.Unmarshal(v, r); err != nil {
 			return false, fmt.Errorf("read deleted table %x: %w", k[2:], err)
 		}

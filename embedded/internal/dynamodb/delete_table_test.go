@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/tables"
 	"ratchet/embedded/internal/smalldisk"
 	"ratchet/embedded/internal/store"
 )
@@ -73,7 +75,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 		mustAnswer(t, s, "CreateTable", streamedTable)
 		mustAnswer(t, s, "PutItem", putItem)
 
-		old := s.tables.get("items").state.Load()
+		old := s.tables.Get("items").State()
 
 		disk.Free.Store(0)
 		time.Sleep(time.Second)
@@ -86,7 +88,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 		}
 		delay.Store(0)
 
-		if storedKeys(t, db, &old.record) == 0 {
+		if storedKeys(t, db, &old.Record) == 0 {
 			t.Fatal("the disk became full too late")
 		}
 
@@ -114,7 +116,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 			t.Error(err)
 		}
 
-		if n := storedKeys(t, db, &old.record); n > 0 {
+		if n := storedKeys(t, db, &old.Record); n > 0 {
 			t.Errorf("%d keys of the deleted table are left", n)
 		}
 
@@ -122,7 +124,7 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 			t.Errorf("the table of that name has %s", got)
 		}
 
-		for arn, want := range map[string]string{old.record.StreamARN: `"DISABLED"`, s.tables.get("items").state.Load().record.StreamARN: `"ENABLED"`} {
+		for arn, want := range map[string]string{old.Record.StreamARN: `"DISABLED"`, s.tables.Get("items").State().Record.StreamARN: `"ENABLED"`} {
 			if got := streamStatus(t, s, arn); !strings.Contains(got, want) {
 				t.Errorf("stream %s: %s", arn, got)
 			}
@@ -132,10 +134,10 @@ func TestADeletionGoesOnWhenThereIsRoom(t *testing.T) {
 }
 
 // storedKeys returns how many keys the store has of the data of a table.
-func storedKeys(t *testing.T, db *store.DB, r *tableRecord) (n int) {
+func storedKeys(t *testing.T, db *store.DB, r *tables.Record) (n int) {
 	t.Helper()
 
-	prefixes := [][]byte{tablePrefix(kindItem, r.No), tablePrefix(kindCounts, r.No), tablePrefix(kindDeleted, r.No), r.Indexes[0].space().prefix}
+	prefixes := [][]byte{keyspace.TablePrefix(keyspace.KindItem, r.No), keyspace.TablePrefix(keyspace.KindCounts, r.No), keyspace.TablePrefix(keyspace.KindDeleted, r.No), r.Indexes[0].Space().Prefix}
 	for _, prefix := range prefixes {
 		if err := db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, _ []byte) (bool, error) {
 			n++

@@ -16,19 +16,6 @@ const maxItem = 400 << 10
 // invalid returns a ValidationException.
 func invalid(format string, args ...any) *wire.Error { return wire.Invalid(format, args...) }
 
-func tableMissing() *wire.Error {
-	return wire.Errorf("ResourceNotFoundException", "Requested resource not found")
-}
-
-// schemaError is a validation error that DynamoDB finds only when it compares an action with
-// the table's key schema. Within a transaction it becomes a cancellation reason, where any
-// other validation error fails the whole request.
-// Source: https://github.com/paritysuite/dynamodb-conformance/pull/46
-type schemaError struct{ err *wire.Error }
-
-func (e *schemaError) Error() string { return e.err.Error() }
-func (e *schemaError) Unwrap() error { return e.err }
-
 // isMissing reports whether err says that a table does not exist.
 func isMissing(err error) bool {
 	var e *wire.Error

@@ -4,7 +4,14 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/catalog"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -29,18 +36,18 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
 
-	key, err := t.keyOf(in.Key)
+	key, err := t.KeyOf(in.Key)
 	if err != nil {
 		return nil, err
 	}
 
 	if project != nil {
-		if err := t.checkPaths(project.Paths()); err != nil {
+		if err := checkPaths(t, project.Paths()); err != nil {
 			return nil, err
 		}
 	}
@@ -50,23 +57,23 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 
-	out := newAnswer(2 * raw.size())
-	if err := out.stored("Item", raw, project); err != nil {
+	out := answer.New(2 * raw.Size())
+	if err := out.Stored("Item", raw, project); err != nil {
 		return nil, err
 	}
-	units := readUnits(raw.size(), in.ConsistentRead)
-	s.charge(t.name, units, 0)
-	out.consumed(in.ReturnConsumedCapacity, t.name, onTable(units))
+	units := capacity.Read(raw.Size(), in.ConsistentRead)
+	s.charge(t.Name, units, 0)
+	capacity.Add(out, in.ReturnConsumedCapacity, t.Name, capacity.OnTable(units))
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // constrain checks the members against the API model.
 func (in *getItemIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	c.Capacity(in.ReturnConsumedCapacity)
-	c.attributesToGet(in.AttributesToGet, "attributesToGet")
-	s.constrainTable(&c, in.TableName, "tableName")
+	c.AttributesToGet(in.AttributesToGet, "attributesToGet")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 
 	if in.Key == nil {
 		c.Missing("key")
@@ -78,13 +85,13 @@ func (in *getItemIn) constrain(s *Service) error {
 // draft checks the request as far as it does not depend on the table, and returns its projection,
 // nil for all.
 func (in *getItemIn) draft() (*expression.Projection, error) {
-	err := refuseMix([]parameter{{"AttributesToGet", in.AttributesToGet != nil}}, []parameter{{"ProjectionExpression", in.ProjectionExpression != nil}})
+	err := legacy.RefuseMix([]legacy.Parameter{{Name: "AttributesToGet", Given: in.AttributesToGet != nil}}, []legacy.Parameter{{Name: "ProjectionExpression", Given: in.ProjectionExpression != nil}})
 	if err != nil {
 		return nil, err
 	}
 
-	names := expressionIn{ExpressionAttributeNames: in.ExpressionAttributeNames}
-	if err := names.beside(in.ProjectionExpression != nil, true, ""); err != nil {
+	names := references.Parameters{ExpressionAttributeNames: in.ExpressionAttributeNames}
+	if err := names.Beside(in.ProjectionExpression != nil, true, ""); err != nil {
 		return nil, err
 	}
 
@@ -96,40 +103,15 @@ func (in *getItemIn) draft() (*expression.Projection, error) {
 		return legacy.AttributesToGet(in.AttributesToGet)
 	}
 
-	return projection(in.ProjectionExpression, in.ExpressionAttributeNames)
+	return references.Projection(in.ProjectionExpression, in.ExpressionAttributeNames)
 }
 
 // read returns an item of the table, nil if there is none.
-func (s *Service) read(t *table, key primary) (stored, error) {
-	raw, err := s.stripes.Of(key.lock).Read(s.db, key.bytes)
-	if err == nil && raw == nil && t.state.Load().deleted {
-		err = tableMissing() // the item may have gone with its table
+func (s *Service) read(t *catalog.Table, key keyspace.Primary) (stored.Item, error) {
+	raw, err := s.stripes.Of(key.Lock).Read(s.db, key.Bytes)
+	if err == nil && raw == nil && t.State().Deleted {
+		err = catalog.Missing() // the item may have gone with its table
 	}
 
 	return raw, err
-}
-
-// projection parses an optional ProjectionExpression, the only expression of its
-// request.
-func projection(src *string, names map[string]string) (*expression.Projection, error) {
-	in := expressionIn{ExpressionAttributeNames: names}
-
-	p, err := in.params("", src != nil)
-	if err != nil || src == nil {
-		return nil, err
-	}
-
-	project, err := parseProjection(*src, p)
-	if err != nil {
-		return nil, err
-	}
-
-	return project, p.Unused()
-}
-
-func parseProjection(src string, p *expression.Params) (*expression.Projection, error) {
-	if src == "" {
-		return nil, invalid("Invalid ProjectionExpression: The expression can not be empty;")
-	}
-	return expression.ParseProjection(src, p)
 }

@@ -6,281 +6,44 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/attr"
-	"ratchet/embedded/internal/store"
-	"ratchet/embedded/internal/wire"
+	"ratchet/embedded/internal/dynamodb/catalog"
+	"ratchet/embedded/internal/dynamodb/indexes"
 )
 
-// indexUpdate is a member of GlobalSecondaryIndexUpdates.
-type indexUpdate struct {
-	Create *indexDefinition
-	Update *struct {
-		IndexName             *string
-		ProvisionedThroughput *throughput
-		keptThroughput
-	}
-	Delete *struct{ IndexName *string }
-}
-
-// constrain checks the members against the API model.
-func (u *indexUpdate) constrain(c *constraints, at string) {
-	if u.Update != nil {
-		c.RequiredName(u.Update.IndexName, at+".update.indexName")
-
-		if u.Update.ProvisionedThroughput == nil && !u.Update.given() {
-			c.Missing(at + ".update.provisionedThroughput")
-		}
-		c.throughput(u.Update.ProvisionedThroughput, at+".update.provisionedThroughput")
-	}
-
-	if u.Create != nil {
-		c.index(u.Create, at+".create", mostGlobalKeys)
-	}
-
-	if u.Delete != nil {
-		c.RequiredName(u.Delete.IndexName, at+".delete.indexName")
-	}
-}
-
-// index returns the name of the index that is changed, empty if there is no change.
-func (u *indexUpdate) index() string {
-	switch {
-	case u.Update != nil:
-		return *u.Update.IndexName
-	case u.Create != nil:
-		return *u.Create.IndexName
-	case u.Delete != nil:
-		return *u.Delete.IndexName
-	}
-
-	return ""
-}
-
-// actions returns how many changes the update asks for.
-func (u *indexUpdate) actions() (n int) {
-	for _, is := range [...]bool{u.Create != nil, u.Update != nil, u.Delete != nil} {
-		if is {
-			n++
-		}
-	}
-
-	return n
-}
-
-// isEmptyWarm reports whether the update sets a warm throughput without units.
-func (u *indexUpdate) isEmptyWarm() bool {
-	return u.Update != nil && u.Update.WarmThroughput != nil && *u.Update.WarmThroughput == warmThroughput{}
-}
-
-// checkIndexUpdates refuses an empty list, an update without an action or with several actions, and
-// two updates of one index.
-// Source: findings DDB-TABLE-160 and DDB-TABLE-359 of ack-api-quirks, services/dynamodb, recorded
-// on the service
-func checkIndexUpdates(updates []indexUpdate) error {
-	if updates != nil && len(updates) == 0 {
-		return invalid("One or more parameter values were invalid: List of GlobalSecondaryIndexUpdates is empty")
-	}
-
-	seen := map[string]bool{}
-	for i := range updates {
-		name := updates[i].index()
-		switch {
-		case updates[i].actions() > 1:
-			return invalid("One or more parameter values were invalid: Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object")
-		case name == "":
-			return invalid("One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
-		case updates[i].isEmptyWarm():
-			// Source: finding DDB-TABLE-456 of ack-api-quirks, services/dynamodb, recorded on the service
-			return invalid("One or more parameter values were invalid: WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified for index: %s", name)
-		case seen[name]:
-			return invalid("One or more parameter values were invalid: Only one global secondary index update per index is allowed simultaneously. Index: %s", name)
-		}
-		seen[name] = true
-	}
-
-	return nil
-}
-
-// apply makes the change to the record, without the entries of the index.
-func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
-	switch {
-	case u.Create != nil:
-		return r.createIndex(u.Create, kinds)
-	case u.Update != nil:
-		return u.updateUnits(r)
-	default:
-		x, err := r.globalIndex(u.Delete.IndexName, "delete")
-		if err != nil {
-			return err
-		}
-
-		gone := x.Name
-		r.Indexes = slices.DeleteFunc(slices.Clone(r.Indexes), func(x indexRecord) bool { return x.Name == gone })
-
-		return nil
-	}
-}
-
-// createIndex adds a global index that is to be built.
-func (r *tableRecord) createIndex(d *indexDefinition, kinds definitions) error {
-	if r.indexNamed(*d.IndexName) != nil {
-		return invalid("Attempting to create an index which already exists")
-	}
-
-	// Source: findings DDB-TABLE-152, DDB-TABLE-162 and DDB-TABLE-442 of ack-api-quirks, services/dynamodb, recorded on
-	// the service
-	switch {
-	case len(kinds) == 0:
-		return invalid("One or more parameter values were invalid: AttributeDefinitions is not specified for index: %s", *d.IndexName)
-	case r.Billing == "PROVISIONED" && d.ProvisionedThroughput == nil:
-		return invalid("One or more parameter values were invalid: Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: %s", *d.IndexName)
-	case r.Billing != "PROVISIONED" && d.ProvisionedThroughput != nil:
-		return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: %s when BillingMode is PAY_PER_REQUEST", *d.IndexName)
-	}
-
-	x, err := r.newIndex(d, false, kinds)
-	if err != nil {
-		return err
-	}
-
-	// Reads are refused until buildIndexes has entered all items.
-	x.Building = true
-	if err := r.addIndex(x, d); err != nil {
-		return err
-	}
-
-	global := 0
-	for i := range r.Indexes {
-		if !r.Indexes[i].Local {
-			global++
-		}
-	}
-
-	if global > maxGlobalIndexes {
-		return wire.Errorf("LimitExceededException", "GlobalSecondaryIndex count exceeds the per-table limit of %d", maxGlobalIndexes)
-	}
-
-	return nil
-}
-
-// updateUnits sets the provisioned throughput of a global index.
-func (u *indexUpdate) updateUnits(r *tableRecord) error {
-	t := u.Update.ProvisionedThroughput
-	if t != nil && t.checkBounds() != nil {
-		return invalid("This operation cannot be performed with given input values. Please contact DynamoDB service team for more info: Action Blocked: IndexUpdate")
-	}
-
-	x, err := r.globalIndex(u.Update.IndexName, "update")
-	if err != nil {
-		return err
-	}
-
-	if err := x.set(&u.Update.keptThroughput, x.owner(r.Billing), false); err != nil {
-		return err
-	}
-
-	switch {
-	case t == nil:
-		return nil
-	case r.Billing != "PROVISIONED":
-		// Source: finding DDB-TABLE-152 of ack-api-quirks, services/dynamodb, recorded on the service
-		return invalid("One or more parameter values were invalid: The only Updates for index: %s when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput", x.Name)
-	}
-
-	return x.setThroughput(r.Billing, t)
-}
-
-// globalIndex returns the global index that a request wants to update or delete.
-// Source of the words about a local index: ack-api-quirks, services/dynamodb, "LSIs are create-only", recorded on
-// the service
-func (r *tableRecord) globalIndex(name *string, verb string) (*indexRecord, error) {
-	x := r.indexNamed(*name)
-	switch {
-	case x == nil:
-		return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found")
-	case x.Local:
-		return nil, invalid("Cannot %s an index that is not a GlobalSecondaryIndex: %s", verb, x.Name)
-	}
-
-	return x, nil
-}
-
-// applyIndexes makes the changes of the indexes to the record. One index can be created or
-// deleted at a time.
-func (in *updateTableIn) applyIndexes(r *tableRecord) error {
-	if in.GlobalSecondaryIndexUpdates == nil {
-		return nil
-	}
-
-	online := 0
-	for _, u := range in.GlobalSecondaryIndexUpdates {
-		if u.Create != nil || u.Delete != nil {
-			online++
-		}
-	}
-
-	if online > 1 {
-		return wire.Errorf("LimitExceededException", "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table")
-	}
-
-	kinds, err := parseDefinitions(in.AttributeDefinitions)
-	if err != nil {
-		return err
-	}
-
-	// The request must define all keys of a new index, but attributes that the table defines already keep their
-	// types.
-	// Source: https://github.com/nubo-db/dynoxide/issues/144 and
-	// https://github.com/paritysuite/dynamodb-conformance/issues/78, observed on the service
-	defined := r.definitions()
-	for i, k := range kinds {
-		if defined.has(k.Name) {
-			kinds[i] = defined.of(k.Name)
-		}
-	}
-
-	for i := range in.GlobalSecondaryIndexUpdates {
-		if err := in.GlobalSecondaryIndexUpdates[i].apply(r, kinds); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
 // changeIndexes saves and publishes next, which is before with other indexes. Then it enters the items into a
-// new index and deletes the entries of a removed one. The caller holds ddl.
-func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tableState) error {
+// new index and deletes the entries of a removed one. The caller holds DDL.
+func (s *Service) changeIndexes(ctx context.Context, t *catalog.Table, before, next *catalog.State) error {
 	b := s.db.NewBatch()
-	for i := range next.record.Indexes {
+	for i := range next.Record.Indexes {
 		// A new index. A number of its own keeps it apart from the entries of a removed index that
 		// had the same name.
-		if next.record.Indexes[i].No == 0 {
-			next.record.Indexes[i].No = s.nextNumber(b)
+		if next.Record.Indexes[i].No == 0 {
+			next.Record.Indexes[i].No = s.tables.NextNumber(b)
 		}
 	}
 
 	if err := stageAndCommit(b, next, b.Commit); err != nil {
 		return err
 	}
-	t.state.Store(next)
+	t.Publish(next)
 
 	// Writers with the old state do not maintain a new index, and still write to a removed one: they
 	// must end first.
 	s.stripes.WaitForWriters()
 
-	for i := range before.record.Indexes {
-		x := &before.record.Indexes[i]
-		if next.record.indexNamed(x.Name) != nil {
+	for i := range before.Record.Indexes {
+		x := &before.Record.Indexes[i]
+		if next.Record.IndexNamed(x.Name) != nil {
 			continue
 		}
 
 		b := s.db.NewBatch()
-		x.stageDeletion(b)
+		x.StageDeletion(b)
 
 		if err := b.Commit(); err != nil {
 			return err
 		}
-		t.counters.Delete(x.No)
+		t.ForgetIndex(x)
 	}
 
 	err := s.buildIndexes(ctx, t)
@@ -289,23 +52,16 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 	return err
 }
 
-// stageDeletion adds the deletion of the index's entries and counts to the batch.
-func (x *indexRecord) stageDeletion(b *store.Batch) {
-	prefix := x.space().prefix
-	b.DeleteRange(prefix, store.PrefixEnd(prefix))
-	b.Delete(tablePrefix(kindCounts, x.No))
-}
-
 // buildIndexes enters the table's items into the indexes that are being built. Writers
-// maintain these indexes meanwhile. The caller holds ddl.
-func (s *Service) buildIndexes(ctx context.Context, t *table) error {
-	next := *t.state.Load()
-	next.record.Indexes = slices.Clone(next.record.Indexes)
+// maintain these indexes meanwhile. The caller holds DDL.
+func (s *Service) buildIndexes(ctx context.Context, t *catalog.Table) error {
+	next := *t.State()
+	next.Record.Indexes = slices.Clone(next.Record.Indexes)
 
-	var building []*indexRecord
-	for i := range next.record.Indexes {
-		if next.record.Indexes[i].Building {
-			building = append(building, &next.record.Indexes[i])
+	var building []*indexes.Index
+	for i := range next.Record.Indexes {
+		if next.Record.Indexes[i].Building {
+			building = append(building, &next.Record.Indexes[i])
 		}
 	}
 
@@ -323,28 +79,28 @@ func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 		x.Building = false
 	}
 
-	if err := s.saveState(t, &next); err != nil {
-		return fmt.Errorf("build the indexes of table %s: %w", t.name, err)
+	if err := s.tables.Save(t, &next); err != nil {
+		return fmt.Errorf("build the indexes of table %s: %w", t.Name, err)
 	}
 
 	// A crash must not lose these counts: the entries are never counted again.
-	return s.saveCounts()
+	return s.tables.SaveCounts()
 }
 
 // indexItem enters one item into the indexes. An item that cannot be in an index is left out,
 // as on AWS. The caller holds the item's stripe.
-func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte, item attr.Item) error {
+func (s *Service) indexItem(t *catalog.Table, building []*indexes.Index, key []byte, item attr.Item) error {
 	b := s.db.NewBatch()
-	var changes []indexChange
+	var changes []indexes.Change
 
-	for _, x := range indexes {
-		c := indexChange{index: x, new: x.entryOf(t, item, key)}
-		if c.new.key == nil {
+	for _, x := range building {
+		c := indexes.Change{Index: x, New: x.EntryOf(&t.Space, item, key)}
+		if c.New.Key == nil {
 			continue
 		}
 
 		// An entry that is there is up to date, because writers maintain the index.
-		if _, entered, err := s.db.Get(c.new.key); err != nil || entered {
+		if _, entered, err := s.db.Get(c.New.Key); err != nil || entered {
 			if err != nil {
 				b.Discard()
 				return err
@@ -353,7 +109,7 @@ func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte, item a
 			continue // by a writer, or before a stop
 		}
 
-		c.stage(b)
+		c.Stage(b)
 		changes = append(changes, c)
 	}
 
@@ -365,7 +121,7 @@ func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte, item a
 	if err := b.CommitLater(); err != nil { // the last commit of buildIndexes flushes them all
 		return err
 	}
-	(&change{action: &action{table: t}, indexes: changes}).countIndexes()
+	t.CountEntries(changes)
 
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 )
 
 // A second index, and its deletion, leave the first one as it is.
@@ -65,9 +66,9 @@ func TestADeletedIndexLeavesNoCounts(t *testing.T) {
 	mustAnswer(t, s, "UpdateTable", `{"TableName":"items",`+addIndex+`}`)
 
 	counts := func() bool {
-		no := s.tables.get("items").state.Load().record.No + 1 // the number after the table's
+		no := s.tables.Get("items").State().Record.No + 1 // the number after the table's
 
-		_, has, err := s.db.Get(tablePrefix(kindCounts, no))
+		_, has, err := s.db.Get(keyspace.TablePrefix(keyspace.KindCounts, no))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 	defer stop()
 
 	mustAnswer(t, s, "CreateTable", plainTable)
-	tb := s.tables.get("items")
+	tb := s.tables.Get("items")
 
 	for _, row := range []struct {
 		change  string
@@ -101,12 +102,12 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 	} {
 		item := attr.Item{"id": text("a"), "k": text("x"), "v": text(row.change)}
 
-		key, err := tb.keyIn(item)
+		key, err := tb.KeyIn(item)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		st := s.stripes.Of(key.lock)
+		st := s.stripes.Of(key.Lock)
 		st.Lock()
 
 		c, err := s.evaluate(&action{verb: put, table: tb, key: key, item: item})
@@ -117,7 +118,7 @@ func TestAWriterThatBeganBeforeAnIndexChanged(t *testing.T) {
 		ended := make(chan string)
 		go func() { ended <- request(t, s, "UpdateTable", `{"TableName":"items",`+row.change+`}`) }()
 
-		for len(tb.state.Load().record.Indexes) != row.indexes {
+		for len(tb.State().Record.Indexes) != row.indexes {
 			runtime.Gosched()
 		}
 
@@ -157,13 +158,13 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 	pageOf := func(index *string) func() error {
 		in := &pageIn{IndexName: index}
 
-		v, err := in.view(s.tables.get("items"))
+		v, err := in.view(s.tables.Get("items"))
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		return func() error {
-			lo, hi := v.segment(nil, nil)
+			lo, hi := v.Segment(nil, nil)
 			return (&page{in: in, view: v}).read(s, lo, hi, false)
 		}
 	}
@@ -192,9 +193,9 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 		}
 	}
 
-	tb := s.tables.get("items")
+	tb := s.tables.Get("items")
 
-	key, err := tb.keyOf(attr.Item{"id": text("a")})
+	key, err := tb.KeyOf(attr.Item{"id": text("a")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 	mustAnswer(t, s, "DeleteTable", `{"TableName":"items"}`)
 
 	_, ofItem := s.read(tb, key)
-	_, _, ofItems := s.readAll(gets, []uint64{key.lock})
+	_, _, ofItems := s.readAll(gets, []uint64{key.Lock})
 
 	for name, err := range map[string]error{"a page": ofTable(), "an item": ofItem, "a transaction": ofItems} {
 		if err == nil || err.Error() != noTable {

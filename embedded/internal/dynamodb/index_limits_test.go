@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"ratchet/embedded/internal/dynamodb/keyspace"
 )
 
 // A write costs the units of the larger of an index's two entries, and of both if the entry moves. A
@@ -59,11 +61,11 @@ func TestSizeOfASortKeyOfSeveralAttributes(t *testing.T) {
 		a, b int
 		want string
 	}{
-		{maxRangeKey - 3, 1, "{}"}, {1, maxRangeKey - 3, "{}"}, {maxRangeKey - 2, 1, tooLong}, {1, maxRangeKey - 2, tooLong}, {maxRangeKey, 1, tooLong},
+		{keyspace.MaxRangeKey - 3, 1, "{}"}, {1, keyspace.MaxRangeKey - 3, "{}"}, {keyspace.MaxRangeKey - 2, 1, tooLong}, {1, keyspace.MaxRangeKey - 2, tooLong}, {keyspace.MaxRangeKey, 1, tooLong},
 	} {
 		// The number takes two bytes.
 		item := fmt.Sprintf(`{"pk":{"S":"x"},"h":{"S":%q},"a":{"S":%q},"b":{"S":%q},"c":{"N":"7"}}`,
-			strings.Repeat("h", maxHashKey), strings.Repeat("a", row.a), strings.Repeat("b", row.b))
+			strings.Repeat("h", keyspace.MaxHashKey), strings.Repeat("a", row.a), strings.Repeat("b", row.b))
 		if got := request(t, s, "PutItem", `{"TableName":"sizes","Item":`+item+`}`); got != row.want {
 			t.Errorf("%d and %d bytes\n got %s\nwant %s", row.a, row.b, got, row.want)
 		}

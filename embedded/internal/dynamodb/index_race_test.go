@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/indexes"
 )
 
 // racers write and read the table "items" while its index comes and goes.
@@ -104,7 +105,7 @@ func TestAnIndexThatIsBuiltUnderWrites(t *testing.T) {
 	defer r.stop()
 
 	for round := range uint64(4) {
-		projection := []string{projectAll, projectKeys}[round%2]
+		projection := []string{indexes.All, indexes.KeysOnly}[round%2]
 		for n := range uint64(3) {
 			r.start(10*round+n, r.write)
 		}
@@ -121,7 +122,7 @@ func TestAnIndexThatIsBuiltUnderWrites(t *testing.T) {
 			case len(item) < 5:
 				delete(want, id) // an attribute of the index's key is missing
 				continue
-			case projection == projectKeys:
+			case projection == indexes.KeysOnly:
 				delete(item, "v")
 			}
 			size += item.Size()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/embedded/internal/dynamodb/indexes"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
 
@@ -58,15 +60,15 @@ func TestABuildThatACrashInterruptedIsFinished(t *testing.T) {
 		request(t, s, "PutItem", fmt.Sprintf(`{"TableName":"items","Item":{"id":{"S":"%d"},"k":{"S":"x"}}}`, n))
 	}
 
-	tb := s.tables.get("items")
-	next := *tb.state.Load()
-	key := keySchema{Hash: keyAttr{"k", next.record.Keys.Hash.Kind}}
-	next.record.Indexes = []indexRecord{{Name: "by-k", No: 99, Keys: key, Projection: projectKeys, Building: true}}
+	tb := s.tables.Get("items")
+	next := *tb.State()
+	key := keyspace.Schema{Hash: keyspace.Attr{Name: "k", Kind: next.Record.Keys.Hash.Kind}}
+	next.Record.Indexes = []indexes.Index{{Name: "by-k", No: 99, Keys: key, Projection: indexes.KeysOnly, Building: true}}
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if err := s.changeIndexes(ended, tb, tb.state.Load(), &next); err == nil {
+	if err := s.changeIndexes(ended, tb, tb.State(), &next); err == nil {
 		t.Fatal("the build was not interrupted")
 	}
 
@@ -119,7 +121,7 @@ func TestADeletedTableLeavesNoEntries(t *testing.T) {
 func entries(t *testing.T, s *Service) (n int) {
 	t.Helper()
 
-	prefix := storeKey(kindIndex)
+	prefix := keyspace.StoreKey(keyspace.KindIndex)
 	if err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func entries(t *testing.T, s *Service) (n int) {
 // added later. They were never in it.
 // Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.OnlineOps.ViolationDetection.html
 func TestItemsOlderThanTheirIndex(t *testing.T) {
-	for _, value := range []string{`{"BOOL":true}`, `{"N":"1"}`, `{"L":[]}`, `{"S":""}`, `{"S":"` + strings.Repeat("x", maxHashKey+1) + `"}`} {
+	for _, value := range []string{`{"BOOL":true}`, `{"N":"1"}`, `{"L":[]}`, `{"S":""}`, `{"S":"` + strings.Repeat("x", keyspace.MaxHashKey+1) + `"}`} {
 		s, stop := openService(t, t.TempDir())
 		mustAnswer(t, s, "CreateTable", `{"TableName":"items","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}]}`)
 

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -17,11 +18,11 @@ import (
 type modelCondition []modelTerm
 
 type modelTerm struct {
-	key keyAttr
+	key keyspace.Attr
 	expression.Range
 }
 
-func (c *modelCondition) add(k keyAttr, r expression.Range) { *c = append(*c, modelTerm{k, r}) }
+func (c *modelCondition) add(k keyspace.Attr, r expression.Range) { *c = append(*c, modelTerm{k, r}) }
 
 var modelOperators = map[expression.RangeOp]string{
 	expression.RangeEqual: "#%[1]d = :l%[1]d", expression.RangeLess: "#%[1]d < :l%[1]d", expression.RangeLessEqual: "#%[1]d <= :l%[1]d",
@@ -66,10 +67,10 @@ func (m *indexModel) query(r *rapid.T) {
 		return
 	}
 
-	value := func(k keyAttr) attr.Value { return drawValue(r, k) }
+	value := func(k keyspace.Attr) attr.Value { return drawValue(r, k) }
 	if len(m.items) > 0 && rapid.IntRange(0, 9).Draw(r, "of an item") > 0 {
 		name := rapid.SampledFrom(slices.Sorted(maps.Keys(m.items))).Draw(r, "item")
-		value = func(k keyAttr) attr.Value {
+		value = func(k keyspace.Attr) attr.Value {
 			if v, has := m.items[name][k.Name]; has && v.Kind == k.Kind && (k.Kind == attr.N || v.Str != "") {
 				return v
 			}
@@ -78,19 +79,19 @@ func (m *indexModel) query(r *rapid.T) {
 		}
 	}
 
-	equal := m.index.hashes()
-	if more := m.index.count() - equal; more > 0 {
+	equal := m.index.Hashes()
+	if more := m.index.Count() - equal; more > 0 {
 		equal += rapid.IntRange(0, more).Draw(r, "equal")
 	}
 
 	var c modelCondition
 	for i := range equal {
-		k := m.index.at(i)
+		k := m.index.At(i)
 		c.add(k, expression.Range{Op: expression.RangeEqual, Lo: value(k)})
 	}
 
-	if equal < m.index.count() && rapid.Bool().Draw(r, "bound") {
-		k := m.index.at(equal)
+	if equal < m.index.Count() && rapid.Bool().Draw(r, "bound") {
+		k := m.index.At(equal)
 		ops := []expression.RangeOp{expression.RangeLess, expression.RangeLessEqual, expression.RangeGreater, expression.RangeGreaterEqual, expression.RangeBetween, expression.RangeBeginsWith}
 		if k.Kind == attr.N {
 			ops = ops[:5]
@@ -119,12 +120,12 @@ func (m *indexModel) query(r *rapid.T) {
 // queryFrom reads from a start key that no item needs to have. A start key outside of the condition is refused.
 func (m *indexModel) queryFrom(r *rapid.T, c modelCondition, entries []attr.Item, members []string) {
 	start := attr.Item{}
-	for _, k := range append(m.table.attrs(), m.index.attrs()...) {
+	for _, k := range append(m.table.Attrs(), m.index.Attrs()...) {
 		start[k.Name] = drawValue(r, k)
 	}
 
 	for i, t := range c {
-		if t.Op == expression.RangeEqual && (i < m.index.hashes() || rapid.IntRange(0, 9).Draw(r, "inside") > 0) {
+		if t.Op == expression.RangeEqual && (i < m.index.Hashes() || rapid.IntRange(0, 9).Draw(r, "inside") > 0) {
 			start[t.key.Name] = t.Lo
 		}
 	}
@@ -203,7 +204,7 @@ func (m *indexModel) matching(c modelCondition) (entries []attr.Item) {
 
 // order compares two entries of one partition.
 func (m *indexModel) order(a, b attr.Item) int {
-	for _, k := range append(m.index.attrs(), m.table.attrs()...) {
+	for _, k := range append(m.index.Attrs(), m.table.Attrs()...) {
 		if n, _ := attr.Compare(a[k.Name], b[k.Name]); n != 0 {
 			return n
 		}

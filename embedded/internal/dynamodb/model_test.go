@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/indexes"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/store"
 )
 
@@ -45,7 +47,7 @@ type indexModel struct {
 	db      *store.DB
 	service *Service
 
-	table, index keySchema
+	table, index keyspace.Schema
 	projection   string
 	indexed      bool
 	// no is the number of the index: an index that is deleted and added again has another name.
@@ -57,26 +59,26 @@ func newIndexModel(t *testing.T, r *rapid.T) *indexModel {
 	m := &indexModel{t: t, r: r, disk: vfs.NewMem(), items: map[string]attr.Item{}}
 	kind := rapid.SampledFrom([]attr.Kind{attr.S, attr.N, attr.B})
 
-	m.table.Hash = keyAttr{"pk", attr.S}
+	m.table.Hash = keyspace.Attr{Name: "pk", Kind: attr.S}
 	if rapid.Bool().Draw(r, "sort key") {
-		m.table.Range = keyAttr{"sk", kind.Draw(r, "kind of sk")}
+		m.table.Range = keyspace.Attr{Name: "sk", Kind: kind.Draw(r, "kind of sk")}
 	}
 
-	m.index = drawIndexKey(r, m.table.attrs(), kind)
-	m.projection = rapid.SampledFrom([]string{projectAll, projectKeys, projectInclude}).Draw(r, "projection")
+	m.index = drawIndexKey(r, m.table.Attrs(), kind)
+	m.projection = rapid.SampledFrom([]string{indexes.All, indexes.KeysOnly, indexes.Include}).Draw(r, "projection")
 	m.open()
 
 	return m
 }
 
 // drawIndexKey draws a key of an index, in which attributes of the table's key may stand too.
-func drawIndexKey(r *rapid.T, table []keyAttr, kind *rapid.Generator[attr.Kind]) (k keySchema) {
-	hashes := rapid.IntRange(1, maxKeyPart).Draw(r, "hashes")
-	ranges := rapid.IntRange(0, maxKeyPart).Draw(r, "ranges")
+func drawIndexKey(r *rapid.T, table []keyspace.Attr, kind *rapid.Generator[attr.Kind]) (k keyspace.Schema) {
+	hashes := rapid.IntRange(1, 4).Draw(r, "hashes")
+	ranges := rapid.IntRange(0, 4).Draw(r, "ranges")
 
-	parts := make([]keyAttr, hashes+ranges)
+	parts := make([]keyspace.Attr, hashes+ranges)
 	for i := range parts {
-		parts[i] = keyAttr{string(rune('a' + i)), kind.Draw(r, "kind")}
+		parts[i] = keyspace.Attr{Name: string(rune('a' + i)), Kind: kind.Draw(r, "kind")}
 	}
 
 	if rapid.IntRange(0, 3).Draw(r, "of the table") == 0 {
@@ -150,15 +152,33 @@ func (m *indexModel) must(operation string, members ...string) modelPage {
 	return p
 }
 
-func schemaJSON(k keySchema) string {
-	raw, _ := json.Marshal(k.elements())
-	return string(raw)
+func schemaJSON(k keyspace.Schema) string {
+	parts := make([]string, k.Count())
+	for i := range parts {
+		kind := "HASH"
+		if i >= k.Hashes() {
+			kind = "RANGE"
+		}
+		parts[i] = fmt.Sprintf(`{"AttributeName":%q,"KeyType":%q}`, k.At(i).Name, kind)
+	}
+
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// definitionsJSON returns the AttributeDefinitions of these attributes.
+func definitionsJSON(attrs []keyspace.Attr) string {
+	parts := make([]string, len(attrs))
+	for i, k := range attrs {
+		parts[i] = fmt.Sprintf(`{"AttributeName":%q,"AttributeType":%q}`, k.Name, k.Kind)
+	}
+
+	return `"AttributeDefinitions":[` + strings.Join(parts, ",") + "]"
 }
 
 func (m *indexModel) definition() string {
 	m.no++
 	nonKey := ""
-	if m.projection == projectInclude {
+	if m.projection == indexes.Include {
 		nonKey = `,"NonKeyAttributes":["v"]`
 	}
 
@@ -168,20 +188,19 @@ func (m *indexModel) definition() string {
 func (m *indexModel) indexName() string { return fmt.Sprintf("index-%d", m.no) }
 
 func (m *indexModel) createTable(indexed bool) {
-	used := definitions(m.table.attrs())
+	used := m.table.Attrs()
 	members := []string{`"BillingMode":"PAY_PER_REQUEST"`, `"KeySchema":` + schemaJSON(m.table)}
 	if m.indexed = indexed; indexed {
 		members = append(members, `"GlobalSecondaryIndexes":[`+m.definition()+`]`)
 
-		for _, k := range m.index.attrs() {
-			if !used.has(k.Name) {
+		for _, k := range m.index.Attrs() {
+			if !slices.Contains(used, k) {
 				used = append(used, k)
 			}
 		}
 	}
 
-	raw, _ := json.Marshal(used.wire())
-	m.must("CreateTable", append(members, `"AttributeDefinitions":`+string(raw))...)
+	m.must("CreateTable", append(members, definitionsJSON(used))...)
 }
 
 // changeIndex adds the index with the items that are there, or deletes it.
@@ -189,8 +208,7 @@ func (m *indexModel) changeIndex(r *rapid.T) {
 	if m.indexed {
 		m.must("UpdateTable", fmt.Sprintf(`"GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":%q}}]`, m.indexName()))
 	} else {
-		raw, _ := json.Marshal(definitions(m.index.attrs()).wire())
-		m.must("UpdateTable", `"AttributeDefinitions":`+string(raw), `"GlobalSecondaryIndexUpdates":[{"Create":`+m.definition()+`}]`)
+		m.must("UpdateTable", definitionsJSON(m.index.Attrs()), `"GlobalSecondaryIndexUpdates":[{"Create":`+m.definition()+`}]`)
 	}
 	m.indexed = !m.indexed
 }
@@ -203,12 +221,12 @@ var modelValues = map[attr.Kind][]string{
 }
 
 // drawValue draws a value that a key attribute can have.
-func drawValue(r *rapid.T, k keyAttr) attr.Value {
+func drawValue(r *rapid.T, k keyspace.Attr) attr.Value {
 	return attr.Value{Kind: k.Kind, Str: rapid.SampledFrom(modelValues[k.Kind]).Draw(r, k.Name)}
 }
 
 // drawFault draws a value that the key attribute cannot have.
-func drawFault(r *rapid.T, k keyAttr) attr.Value {
+func drawFault(r *rapid.T, k keyspace.Attr) attr.Value {
 	faults := []attr.Value{{Kind: attr.BOOL, Bool: true}, {Kind: attr.L}, {Kind: attr.S, Str: "1"}, {Kind: attr.N, Str: "1"}, {Kind: attr.S}, {Kind: attr.B}}
 
 	return rapid.SampledFrom(slices.DeleteFunc(faults, func(v attr.Value) bool {
@@ -217,7 +235,7 @@ func drawFault(r *rapid.T, k keyAttr) attr.Value {
 }
 
 // drawPart draws an item's value for a key attribute of the index, which may be missing or wrong.
-func drawPart(r *rapid.T, k keyAttr) (v attr.Value, has bool) {
+func drawPart(r *rapid.T, k keyspace.Attr) (v attr.Value, has bool) {
 	switch rapid.IntRange(0, 19).Draw(r, "case") {
 	case 0:
 		return v, false
@@ -230,7 +248,7 @@ func drawPart(r *rapid.T, k keyAttr) (v attr.Value, has bool) {
 
 func (m *indexModel) drawKey(r *rapid.T) attr.Item {
 	key := attr.Item{}
-	for _, k := range m.table.attrs() {
+	for _, k := range m.table.Attrs() {
 		key[k.Name] = attr.Value{Kind: k.Kind, Str: rapid.SampledFrom(modelValues[k.Kind][:4]).Draw(r, k.Name)}
 	}
 
@@ -243,8 +261,8 @@ func (m *indexModel) put(r *rapid.T) {
 	key := m.drawKey(r)
 
 	item := maps.Clone(key)
-	for _, k := range m.index.attrs() {
-		if m.table.has(k.Name) {
+	for _, k := range m.index.Attrs() {
+		if m.table.Has(k.Name) {
 			continue
 		}
 
@@ -265,8 +283,8 @@ func (m *indexModel) update(r *rapid.T) {
 	item := maps.Clone(key)
 	maps.Copy(item, m.items[name])
 
-	of := rapid.SampledFrom(append(m.index.attrs(), keyAttr{"v", attr.N})).Draw(r, "attribute")
-	if m.table.has(of.Name) {
+	of := rapid.SampledFrom(append(m.index.Attrs(), keyspace.Attr{Name: "v", Kind: attr.N})).Draw(r, "attribute")
+	if m.table.Has(of.Name) {
 		return
 	}
 
@@ -317,7 +335,7 @@ func (m *indexModel) write(name string, item attr.Item, operation string, member
 	}
 }
 
-// writeUnits returns the cost of a write in the index, whose entries are all smaller than 1 KiB.
+// capacity.Write returns the cost of a write in the index, whose entries are all smaller than 1 KiB.
 func (m *indexModel) writeUnits(before, after attr.Item) float64 {
 	if !m.indexed {
 		return 0
@@ -333,7 +351,7 @@ func (m *indexModel) writeUnits(before, after attr.Item) float64 {
 		return 0
 	}
 
-	for _, k := range m.index.attrs() {
+	for _, k := range m.index.Attrs() {
 		if !attr.Equal(before[k.Name], after[k.Name]) {
 			return 2
 		}
@@ -343,7 +361,7 @@ func (m *indexModel) writeUnits(before, after attr.Item) float64 {
 }
 
 func (m *indexModel) isFaulty(item attr.Item) bool {
-	for _, k := range m.index.attrs() {
+	for _, k := range m.index.Attrs() {
 		if v, has := item[k.Name]; has && (v.Kind != k.Kind || v.Kind != attr.N && v.Str == "") {
 			return true
 		}
@@ -354,7 +372,7 @@ func (m *indexModel) isFaulty(item attr.Item) bool {
 
 // covers reports whether the item is in the index.
 func (m *indexModel) covers(item attr.Item) bool {
-	for _, k := range m.index.attrs() {
+	for _, k := range m.index.Attrs() {
 		if _, has := item[k.Name]; !has {
 			return false
 		}
@@ -365,11 +383,11 @@ func (m *indexModel) covers(item attr.Item) bool {
 
 func (m *indexModel) project(item attr.Item) attr.Item {
 	out := maps.Clone(item)
-	if m.projection != projectAll {
+	if m.projection != indexes.All {
 		delete(out, "w")
 	}
 
-	if m.projection == projectKeys && !m.index.has("v") {
+	if m.projection == indexes.KeysOnly && !m.index.Has("v") {
 		delete(out, "v")
 	}
 

@@ -1,43 +1,12 @@
 package dynamodb
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
 
-	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 )
-
-// The store has entries under these keys: they must never change.
-func TestKeysOfEntries(t *testing.T) {
-	s, n := func(name string) keyAttr { return keyAttr{name, attr.S} }, func(name string) keyAttr { return keyAttr{name, attr.N} }
-	item := attr.Item{
-		"id": text("p"), "sk": text("q"), "a": text("a\x00"), "b": text("b"), "x": {Kind: attr.N, Str: "1"}, "y": {Kind: attr.N, Str: "-20"},
-	}
-
-	tb := testTable()
-
-	key, err := tb.keyIn(item)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for _, row := range []struct {
-		keys keySchema
-		want string // hash, key and primary key, behind the prefix of the index
-	}{
-		{keySchema{Hash: s("a")}, "9b4a735c106100ff00011070000110710001"},
-		{keySchema{Hash: s("a"), Range: n("x")}, "9b4a735c106100ff0001224102001070000110710001"},
-		{keySchema{Hash: s("a"), MoreHash: []keyAttr{n("x")}}, "5f218a9c106100ff0001224102001070000110710001"},
-		{keySchema{Hash: s("a"), MoreHash: []keyAttr{s("b"), n("x")}, Range: n("y"), MoreRange: []keyAttr{s("id"), s("sk")}}, "6b3aa431106100ff0001106200012241020020beeaff10700001107100011070000110710001"},
-	} {
-		x := indexRecord{No: 3, Keys: row.keys}
-		if got := hex.EncodeToString(x.entryKey(tb, item, key.bytes)[len(x.space().prefix):]); got != row.want {
-			t.Errorf("%+v\n got %s\nwant %s", row.keys, got, row.want)
-		}
-	}
-}
 
 // Each attribute of the partition key has the same value in a start key as in the condition.
 func TestStartKeysOfAPartitionKeyOfSeveralAttributes(t *testing.T) {
@@ -99,11 +68,11 @@ func TestSizeOfAPartitionKeyOfSeveralAttributes(t *testing.T) {
 	// 38 digits take 20 bytes.
 	const digits = "12345678901234567890123456789012345678"
 
-	if got := put(maxHashKey-20, digits); got != "{}" {
-		t.Errorf("%d bytes: %s", maxHashKey, got)
+	if got := put(keyspace.MaxHashKey-20, digits); got != "{}" {
+		t.Errorf("%d bytes: %s", keyspace.MaxHashKey, got)
 	}
 
-	if got := put(maxHashKey-19, digits); got != oneInvalid+"Size of hashkey has exceeded the maximum size limit of2048 bytes" {
-		t.Errorf("%d bytes: %s", maxHashKey+1, got)
+	if got := put(keyspace.MaxHashKey-19, digits); got != oneInvalid+"Size of hashkey has exceeded the maximum size limit of2048 bytes" {
+		t.Errorf("%d bytes: %s", keyspace.MaxHashKey+1, got)
 	}
 }

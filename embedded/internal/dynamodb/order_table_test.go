@@ -160,16 +160,16 @@ func TestBrokenMembersOfTables(t *testing.T) {
 			broken(must("'X'", "tableClass", "satisfy enum value set: [STANDARD, STANDARD_INFREQUENT_ACCESS]"))},
 		{"UpdateTable with a bad name", "UpdateTable", `{"TableName":"abc;","BillingMode":"PAY_PER_REQUEST"}`, broken(must("'abc;'", "tableName", matchName))},
 		{"too many local indexes", "CreateTable", `{"TableName":"abc","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"a","AttributeType":"S"},{"AttributeName":"b","AttributeType":"S"}],
-			"KeySchema":[{"KeyType":"HASH","AttributeName":"a"},{"KeyType":"RANGE","AttributeName":"b"}],"LocalSecondaryIndexes":[` + indexes(6) + `]}`,
+			"KeySchema":[{"KeyType":"HASH","AttributeName":"a"},{"KeyType":"RANGE","AttributeName":"b"}],"LocalSecondaryIndexes":[` + manyIndexes(6) + `]}`,
 			oneInvalid + "Number of LocalSecondaryIndexes exceeds per-table limit of 5"},
 		{"too many global indexes", "CreateTable", `{"TableName":"abc","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"a","AttributeType":"S"},{"AttributeName":"b","AttributeType":"S"}],
-			"KeySchema":[{"KeyType":"HASH","AttributeName":"a"},{"KeyType":"RANGE","AttributeName":"b"}],"GlobalSecondaryIndexes":[` + indexes(21) + `]}`,
+			"KeySchema":[{"KeyType":"HASH","AttributeName":"a"},{"KeyType":"RANGE","AttributeName":"b"}],"GlobalSecondaryIndexes":[` + manyIndexes(21) + `]}`,
 			oneInvalid + "GlobalSecondaryIndex count exceeds the per-table limit of 20"},
 	})
 }
 
-// indexes returns n definitions of indexes on a and b.
-func indexes(n int) string {
+// manyIndexes returns n definitions of indexes on a and b.
+func manyIndexes(n int) string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = fmt.Sprintf(`{"IndexName":"index%d","KeySchema":[{"AttributeName":"a","KeyType":"HASH"},{"AttributeName":"b","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}`, i)

@@ -5,7 +5,12 @@ import (
 	"strings"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
 )
@@ -33,11 +38,11 @@ type pageIn struct {
 	Select                 string
 	AttributesToGet        []string
 	ConditionalOperator    string
-	expressionIn
+	references.Parameters
 }
 
 // constrainSelect checks the members that come first in Query and in Scan.
-func (in *pageIn) constrainSelect(c *constraints) {
+func (in *pageIn) constrainSelect(c *model.Constraints) {
 	c.OneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 
 	if in.IndexName != nil {
@@ -98,24 +103,26 @@ type page struct {
 	// them. It is nil before the first one.
 	items          []byte
 	count, scanned int
-	bytes          int       // read from the table or the index
-	fetched        halfUnits // for items fetched from the table for an index
-	last           attr.Item // the LastEvaluatedKey, nil at the end
+	bytes          int            // read from the table or the index
+	fetched        capacity.Units // for items fetched from the table for an index
+	last           attr.Item      // the LastEvaluatedKey, nil at the end
 	// full is the key of the item that filled the page.
 	full attr.Item
 }
 
 // legacyParameters returns the legacy parameters that Query and Scan share, in the order in which
 // messages list them. name is QueryFilter or ScanFilter.
-func (in *pageIn) legacyParameters(name string, filter map[string]legacy.Condition) []parameter {
-	return []parameter{
-		{"AttributesToGet", len(in.AttributesToGet) > 0}, {name, len(filter) > 0}, {"ConditionalOperator", in.ConditionalOperator != ""},
+func (in *pageIn) legacyParameters(name string, filter map[string]legacy.Condition) []legacy.Parameter {
+	return []legacy.Parameter{
+		{Name: "AttributesToGet", Given: len(in.AttributesToGet) > 0},
+		{Name: name, Given: len(filter) > 0},
+		{Name: "ConditionalOperator", Given: in.ConditionalOperator != ""},
 	}
 }
 
 // expressionParameters is legacyParameters for the expressions.
-func (in *pageIn) expressionParameters() []parameter {
-	return []parameter{{"ProjectionExpression", in.ProjectionExpression != nil}, {"FilterExpression", in.FilterExpression != nil}}
+func (in *pageIn) expressionParameters() []legacy.Parameter {
+	return []legacy.Parameter{{Name: "ProjectionExpression", Given: in.ProjectionExpression != nil}, {Name: "FilterExpression", Given: in.FilterExpression != nil}}
 }
 
 // setLegacyFilter sets the filter to a QueryFilter or ScanFilter.
@@ -135,13 +142,13 @@ func (pg *page) setLegacyFilter(filter map[string]legacy.Condition) error {
 // request has no expressions.
 func (pg *page) parse(p *expression.Params) (err error) {
 	if pg.in.FilterExpression != nil {
-		if pg.filter, err = parseCondition("FilterExpression", *pg.in.FilterExpression, p); err != nil {
+		if pg.filter, err = references.ParseCondition("FilterExpression", *pg.in.FilterExpression, p); err != nil {
 			return err
 		}
 	}
 
 	if pg.in.ProjectionExpression != nil {
-		if pg.project, err = parseProjection(*pg.in.ProjectionExpression, p); err != nil {
+		if pg.project, err = references.ParseProjection(*pg.in.ProjectionExpression, p); err != nil {
 			return err
 		}
 	}
@@ -212,7 +219,7 @@ func (pg *page) scan(s *Service, lo, hi []byte, reverse bool, take func(value []
 
 // lastKey returns the LastEvaluatedKey of a page that ends with a stored value.
 func (pg *page) lastKey(value []byte) (attr.Item, error) {
-	item, err := stored(value).item()
+	item, err := stored.Item(value).Decode()
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +230,7 @@ func (pg *page) lastKey(value []byte) (attr.Item, error) {
 // charge reports the capacity that the page consumed.
 func (pg *page) charge(s *Service) {
 	spent := pg.spent()
-	s.charge(pg.view.table.name, spent.total(), 0)
+	s.charge(pg.view.table.Name, spent.Total(), 0)
 }
 
 // take counts one item and adds it to the page if the filter matches.
@@ -231,12 +238,12 @@ func (pg *page) take(s *Service, value []byte) (err error) {
 	pg.scanned++
 
 	// Counted before the filter: AWS bills and limits the items that it reads.
-	pg.bytes += stored(value).size()
+	pg.bytes += stored.Item(value).Size()
 
 	// The usual page copies stored items into the answer without decoding them.
 	if !pg.decodes() {
 		if pg.countMatch() {
-			pg.items, err = stored(value).appendJSON(pg.items)
+			pg.items, err = stored.Item(value).AppendJSON(pg.items)
 		}
 
 		return err
@@ -286,7 +293,7 @@ func (pg *page) countMatch() (shown bool) {
 	case pg.items == nil:
 		room := roomForMembers + 2*pg.bytes
 		if !pg.single {
-			room = pg.view.table.room.first()
+			room = pg.view.table.Room.First()
 		}
 		pg.items = append(wire.Buffer(room), beforeItems...)
 	default:
@@ -303,28 +310,28 @@ func (pg *page) countMatch() (shown bool) {
 // answer returns the answer of Query and Scan.
 func (pg *page) answer() json.RawMessage {
 	out := pg.begin()
-	out.int("Count", pg.count)
-	out.int("ScannedCount", pg.scanned)
+	out.Int("Count", pg.count)
+	out.Int("ScannedCount", pg.scanned)
 
 	if pg.last != nil {
-		out.item("LastEvaluatedKey", pg.last)
+		out.Item("LastEvaluatedKey", pg.last)
 	}
-	out.consumed(pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.spent())
+	capacity.Add(out, pg.in.ReturnConsumedCapacity, pg.view.table.Name, pg.spent())
 
-	return out.done()
+	return out.Done()
 }
 
 // begin returns the beginning of the answer, with the items if they are asked for. begin may be
 // called once.
-func (pg *page) begin() *answer {
+func (pg *page) begin() *answer.Object {
 	switch {
 	case pg.in.Select == "COUNT":
-		return newAnswer(roomForMembers)
+		return answer.New(roomForMembers)
 	case pg.items == nil:
 		pg.items = append(make([]byte, 0, roomForMembers), beforeItems...)
 	case !pg.single:
-		pg.view.table.room.learn(len(pg.items) + roomForMembers)
+		pg.view.table.Room.Learn(len(pg.items) + roomForMembers)
 	}
 
-	return &answer{append(pg.items, ']')}
+	return &answer.Object{Buf: append(pg.items, ']')}
 }

@@ -6,38 +6,6 @@ import (
 	"testing"
 )
 
-// The memory of a page follows the needs of the pages before it, within bounds.
-func TestRoomOfPages(t *testing.T) {
-	var r pageRoom
-	if got := r.first(); got != firstRoom {
-		t.Errorf("before any page: %d", got)
-	}
-
-	for range 30 {
-		r.learn(40_000)
-	}
-
-	if got := r.first(); got < 40_000 || got > 50_000 {
-		t.Errorf("after pages of 40,000 bytes: %d", got)
-	}
-
-	for range 30 {
-		r.learn(4_000_000)
-	}
-
-	if got := r.first(); got != maxFirstRoom {
-		t.Errorf("after pages of 4,000,000 bytes: %d", got)
-	}
-
-	for range 60 {
-		r.learn(300)
-	}
-
-	if got := r.first(); got != firstRoom {
-		t.Errorf("after pages of 300 bytes: %d", got)
-	}
-}
-
 // maxQueryBytes is how much memory a Query of 100 items may allocate. Its answer has 26,000 bytes.
 const maxQueryBytes = 48 << 10
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 )
 
 // openHeavy opens a service with a table "heavy" whose index has the items 00, 01 ... in one partition, of
@@ -120,8 +121,8 @@ func TestReadsOfADamagedItem(t *testing.T) {
 	mustAnswer(t, s, "PutItem", `{"TableName":"heavy","Item":{"pk":{"S":"a"},"h1":{"S":"g"},"h2":{"N":"1"},"s1":{"S":"s"},"s2":{"S":"s"},"x":{"S":"text"}}}`)
 
 	b := s.db.NewBatch()
-	for _, kind := range []byte{kindItem, kindIndex} {
-		prefix := storeKey(kind)
+	for _, kind := range []byte{keyspace.KindItem, keyspace.KindIndex} {
+		prefix := keyspace.StoreKey(kind)
 
 		err := s.db.Scan(prefix, append(slices.Clone(prefix), 0xFF), false, func(key, value []byte) (bool, error) {
 			b.Set(key, value[:len(value)-1])

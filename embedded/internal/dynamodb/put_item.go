@@ -4,7 +4,10 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -12,7 +15,7 @@ type putItemIn struct {
 	TableName           *string
 	Item                attr.Item
 	ConditionExpression *string
-	expressionIn
+	references.Parameters
 	returnsIn
 	legacy.Conditional
 }
@@ -27,7 +30,7 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -41,25 +44,25 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *putItemIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	in.returnsIn.constrainOld(&c)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 
 	if in.Item == nil {
 		c.Missing("item")
 	}
-	in.Conditional.Constrain(&c.Constraints)
+	in.Conditional.Constrain(&c)
 
 	return c.Err()
 }
 
 // draft returns the action, as far as the request itself shows it.
 func (in *putItemIn) draft() (*action, error) {
-	if err := refuseExpected(&in.Conditional, in.ConditionExpression); err != nil {
+	if err := legacy.RefuseExpected(&in.Conditional, in.ConditionExpression); err != nil {
 		return nil, err
 	}
 
-	if err := in.beside(in.ConditionExpression != nil, in.ConditionExpression != nil, "ConditionExpression is"); err != nil {
+	if err := in.Beside(in.ConditionExpression != nil, in.ConditionExpression != nil, "ConditionExpression is"); err != nil {
 		return nil, err
 	}
 
@@ -72,11 +75,11 @@ func (in *putItemIn) draft() (*action, error) {
 		return nil, err
 	}
 
-	return a, a.setConditions(in.ConditionExpression, &in.expressionIn, &in.Conditional)
+	return a, a.setConditions(in.ConditionExpression, &in.Parameters, &in.Conditional)
 }
 
 // newPut returns the action that puts the item into the table.
-func newPut(t *table, item attr.Item) (*action, error) {
+func newPut(t *catalog.Table, item attr.Item) (*action, error) {
 	a, err := draftPut(item)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
-	lo, hi, err := v.bounds(cond)
+	lo, hi, err := v.Bounds(cond)
 	if err != nil {
 		return nil, err
 	}
@@ -80,15 +80,15 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *queryIn) constrain(s *Service) error {
-	c := constraints{model.Constraints{Alone: wordsOfLimit}}
+	c := model.Constraints{Alone: wordsOfLimit}
 	in.constrainSelect(&c)
 	c.Capacity(in.ReturnConsumedCapacity)
-	legacy.ConstrainConditions(&c.Constraints, in.QueryFilter, "queryFilter")
-	s.constrainTable(&c, in.TableName, "tableName")
-	legacy.ConstrainOperator(&c.Constraints, in.ConditionalOperator)
-	c.attributesToGet(in.AttributesToGet, "attributesToGet")
+	legacy.ConstrainConditions(&c, in.QueryFilter, "queryFilter")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
+	legacy.ConstrainOperator(&c, in.ConditionalOperator)
+	c.AttributesToGet(in.AttributesToGet, "attributesToGet")
 	c.AtLeast(in.Limit, "limit", 1)
-	legacy.ConstrainConditions(&c.Constraints, in.KeyConditions, "keyConditions")
+	legacy.ConstrainConditions(&c, in.KeyConditions, "keyConditions")
 
 	return c.Err()
 }
@@ -110,17 +110,17 @@ func wordsOfLimit(b model.Breach) string {
 func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
 	// KeyConditions may stand beside a FilterExpression or a ProjectionExpression.
 	old := append(in.legacyParameters("QueryFilter", in.QueryFilter),
-		parameter{"KeyConditions", len(in.KeyConditions) > 0 && in.KeyConditionExpression != nil})
+		legacy.Parameter{Name: "KeyConditions", Given: len(in.KeyConditions) > 0 && in.KeyConditionExpression != nil})
 
-	expressions := append(in.expressionParameters(), parameter{"KeyConditionExpression", in.KeyConditionExpression != nil})
-	if err := refuseMix(old, expressions); err != nil {
+	expressions := append(in.expressionParameters(), legacy.Parameter{Name: "KeyConditionExpression", Given: in.KeyConditionExpression != nil})
+	if err := legacy.RefuseMix(old, expressions); err != nil {
 		return nil, err
 	}
 
 	filtered := in.FilterExpression != nil || in.KeyConditionExpression != nil
 	used := filtered || in.ProjectionExpression != nil
 
-	if err := in.beside(used, filtered, "FilterExpression and KeyConditionExpression are"); err != nil {
+	if err := in.Beside(used, filtered, "FilterExpression and KeyConditionExpression are"); err != nil {
 		return nil, err
 	}
 
@@ -145,7 +145,7 @@ func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
 		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
 
-	p, err := in.params("", used)
+	p, err := in.Params("", used)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (pg *page) checkQueryPaths() error {
 		return err
 	}
 
-	if err := v.checkFilter(pg.filter, pg.legacyFilter); err != nil {
+	if err := v.CheckFilter(pg.filter, pg.legacyFilter); err != nil {
 		return err
 	}
 

@@ -66,7 +66,7 @@ func (s *Service) do(ctx context.Context, due *chores) error {
 	}
 
 	if due.saving {
-		if err := errors.Join(s.saveCounts(), s.deleteOldTokens(s.cfg.Clock.Now())); err != nil {
+		if err := errors.Join(s.tables.SaveCounts(), s.oldTokens.DeleteOld(s.db, s.cfg.Clock.Now())); err != nil {
 			return err
 		}
 		due.saving = false

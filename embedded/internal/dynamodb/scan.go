@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -33,7 +34,7 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -66,16 +67,16 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 
 // constrain checks the members against the API model.
 func (in *scanIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	in.constrainSelect(&c)
 	c.AtLeast(in.TotalSegments, "totalSegments", 1)
 	c.Capacity(in.ReturnConsumedCapacity)
-	s.constrainTable(&c, in.TableName, "tableName")
-	legacy.ConstrainOperator(&c.Constraints, in.ConditionalOperator)
-	legacy.ConstrainConditions(&c.Constraints, in.ScanFilter, "scanFilter")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
+	legacy.ConstrainOperator(&c, in.ConditionalOperator)
+	legacy.ConstrainConditions(&c, in.ScanFilter, "scanFilter")
 	c.AtLeast(in.Segment, "segment", 0)
 	c.AtLeast(in.Limit, "limit", 1)
-	c.attributesToGet(in.AttributesToGet, "attributesToGet")
+	c.AttributesToGet(in.AttributesToGet, "attributesToGet")
 
 	if err := c.Err(); err != nil {
 		return err
@@ -92,12 +93,12 @@ func (in *scanIn) constrain(s *Service) error {
 // parse checks the request as far as it does not depend on the table, and sets the filter and the
 // projection.
 func (in *scanIn) parse(pg *page) (err error) {
-	if err := refuseMix(in.legacyParameters("ScanFilter", in.ScanFilter), in.expressionParameters()); err != nil {
+	if err := legacy.RefuseMix(in.legacyParameters("ScanFilter", in.ScanFilter), in.expressionParameters()); err != nil {
 		return err
 	}
 
 	used := in.FilterExpression != nil || in.ProjectionExpression != nil
-	if err := in.beside(used, in.FilterExpression != nil, "FilterExpression is"); err != nil {
+	if err := in.Beside(used, in.FilterExpression != nil, "FilterExpression is"); err != nil {
 		return err
 	}
 
@@ -123,7 +124,7 @@ func (in *scanIn) parse(pg *page) (err error) {
 		return err
 	}
 
-	p, err := in.params("", used)
+	p, err := in.Params("", used)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (in *scanIn) parse(pg *page) (err error) {
 
 // rangeOf returns the range of store keys to scan: the segment, from the ExclusiveStartKey on.
 func (in *scanIn) rangeOf(v *view) (lo, hi []byte, err error) {
-	lo, hi = v.segment(in.Segment, in.TotalSegments)
+	lo, hi = v.Segment(in.Segment, in.TotalSegments)
 	if in.ExclusiveStartKey == nil {
 		return lo, hi, v.checkAllAttributes(in.Select)
 	}

@@ -1,11 +1,13 @@
 package dynamodb
 
 import (
+	"errors"
 	"log/slog"
-	"sync"
 
 	"ratchet/embedded/internal/clock"
+	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/stripes"
+	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -23,15 +25,12 @@ type Config struct {
 
 // Service serves the tables of one engine.
 type Service struct {
-	cfg      Config
-	db       *store.DB
-	streams  *streams.Service
-	tables   catalog
-	stripes  *stripes.Set
-	countsMu sync.Mutex
-	// tokensDeletedTo is the newest span of request tokens that was deleted. Only Run uses
-	// it.
-	tokensDeletedTo uint64
+	cfg       Config
+	db        *store.DB
+	streams   *streams.Service
+	tables    *catalog.Catalog
+	stripes   *stripes.Set
+	oldTokens tokens.Cleaner // only Run uses it
 	// unfinished tells Run that a request left something to it.
 	unfinished chan struct{}
 }
@@ -42,12 +41,12 @@ func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
 		cfg.Clock = new(clock.Clock)
 	}
 
-	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes.Set), unfinished: make(chan struct{}, 1)}
-	if err := svc.loadTables(); err != nil {
+	open, err := catalog.New(db, s, cfg.Region, cfg.AccountID)
+	if err != nil {
 		return nil, err
 	}
 
-	return svc, nil
+	return &Service{cfg: cfg, db: db, streams: s, tables: open, stripes: new(stripes.Set), unfinished: make(chan struct{}, 1)}, nil
 }
 
 // Wire returns the service's operations for a handler.
@@ -92,5 +91,12 @@ func (s *Service) Wire() wire.Service {
 	}
 }
 
-// Close saves what exists only in memory. The caller closes the store.
-func (s *Service) Close() error { return s.saveCounts() }
+// Close saves what exists only in memory. The caller closes the store. On a full disk the counts stay those of the last
+// save, as after a crash: a stop does not fail by that.
+func (s *Service) Close() error {
+	if err := s.tables.SaveCounts(); !errors.Is(err, store.ErrFull) {
+		return err
+	}
+
+	return nil
+}

@@ -62,7 +62,7 @@ func TestSettings(t *testing.T) {
 // TestTagsAreChecked has its words from ack-api-quirks, services/dynamodb, recorded on the service.
 func TestTagsAreChecked(t *testing.T) {
 	s := openOrders(t)
-	arn := s.arnPrefix() + "orders"
+	arn := s.tables.TableARNs() + "orders"
 
 	for _, row := range []struct{ operation, members, want string }{
 		{"TagResource", ``, broken(must("null", "tags", "not be null"))},

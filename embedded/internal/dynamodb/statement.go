@@ -2,54 +2,16 @@ package dynamodb
 
 import (
 	"context"
-	"strings"
 
-	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
 
-// maxStatement is the length of the longest PartiQL statement in characters.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ExecuteStatement.html
-const maxStatement = 8192
-
-// statementIn is a PartiQL statement with its parameters.
-type statementIn struct {
-	Statement                           *string
-	Parameters                          []attr.Value
-	ReturnValuesOnConditionCheckFailure string
-}
-
-// parse reads the statement. member names it in messages.
-func (in *statementIn) parse(member string) (*partiql.Statement, error) {
-	if err := checkReturnsOnFailure(in.ReturnValuesOnConditionCheckFailure); err != nil {
-		return nil, err
-	}
-
-	switch {
-	case in.Statement == nil:
-		return nil, wire.Missing(member)
-	case *in.Statement == "":
-		return nil, wire.BadParameter("''", member, "Member must have length greater than or equal to 1")
-	case len([]rune(*in.Statement)) > maxStatement:
-		return nil, wire.BadParameter("'"+*in.Statement+"'", member, "Member must have length less than or equal to 8192")
-	}
-
-	// Source: https://github.com/aws/aws-sdk-js-v3/issues/3529, observed on the service
-	if in.Parameters != nil && len(in.Parameters) == 0 {
-		return nil, wire.BadParameter("'[]'", strings.TrimSuffix(member, "statement")+"parameters", "Member must have length greater than or equal to 1")
-	}
-
-	stmt, err := partiql.Parse(*in.Statement, in.Parameters)
-	if err != nil {
-		return nil, asWireError(err)
-	}
-
-	return stmt, nil
-}
-
 type executeStatementIn struct {
-	statementIn
+	statements.Request
 	ConsistentRead         bool
 	Limit                  *int64
 	NextToken              *string
@@ -65,7 +27,7 @@ func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (a
 		return nil, err
 	}
 
-	stmt, err := in.parse("statement")
+	stmt, err := in.Parse("statement")
 	if err != nil {
 		return nil, err
 	}
@@ -87,20 +49,28 @@ func (s *Service) executeStatement(_ context.Context, in *executeStatementIn) (a
 		return nil, err
 	}
 
-	out := newAnswer(2 * c.newSize)
+	out := answer.New(2 * c.newSize)
 
 	// A write always answers with Items, which are empty without a RETURNING clause.
-	out.name("Items").buf = append(out.buf, '[')
+	out.Name("Items").Buf = append(out.Buf, '[')
 	if attrs := c.returnedAttributes(stmt.Returning); len(attrs) > 0 {
-		out.buf = attrs.AppendJSON(out.buf)
+		out.Buf = attrs.AppendJSON(out.Buf)
 	}
-	out.buf = append(out.buf, ']')
-	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.spent())
+	out.Buf = append(out.Buf, ']')
+	capacity.Add(out, in.ReturnConsumedCapacity, a.table.Name, c.spent())
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // existsAlone is the refusal of an EXISTS outside of a transaction.
 func existsAlone() error {
 	return invalid("EXISTS can only be used in ExecuteTransaction write requests.")
+}
+
+// multiKeyStatement is the answer to a statement that reads an index whose partition key or sort key
+// has several attributes.
+// Source: https://github.com/paritysuite/dynamodb-conformance
+// tests/tier3/error-messages/partiqlMultiAttributeIndex.test.ts
+func multiKeyStatement() error {
+	return invalid("PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys.")
 }

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
@@ -16,7 +20,7 @@ import (
 const maxBatchStatements = 25
 
 type batchStatementIn struct {
-	statementIn
+	statements.Request
 	ConsistentRead bool
 }
 
@@ -42,7 +46,7 @@ func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, erro
 		return nil, err
 	}
 
-	if err := checkCount(len(in.Statements), in.Statements == nil, "statements", maxBatchStatements); err != nil {
+	if err := model.CheckCount(len(in.Statements), in.Statements == nil, "statements", maxBatchStatements); err != nil {
 		return nil, err
 	}
 
@@ -55,42 +59,42 @@ func (s *Service) batchExecute(_ context.Context, in *batchExecuteIn) (any, erro
 		return nil, err
 	}
 
-	sum := spendings{}
-	out := newAnswer(256 * len(members))
-	out.name("Responses").buf = append(out.buf, '[')
+	sum := capacity.Sum{}
+	out := answer.New(256 * len(members))
+	out.Name("Responses").Buf = append(out.Buf, '[')
 	for i := range members {
 		if i > 0 {
-			out.buf = append(out.buf, ',')
+			out.Buf = append(out.Buf, ',')
 		}
 
 		if err := s.runMember(out, &members[i], in.Statements[i].ConsistentRead, sum); err != nil {
 			return nil, err
 		}
 	}
-	out.buf = append(out.buf, ']')
-	out.consumedBy(in.ReturnConsumedCapacity, sum, "")
+	out.Buf = append(out.Buf, ']')
+	capacity.AddSum(out, in.ReturnConsumedCapacity, sum, "")
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // batchMembers reads the statements. An error that concerns one of them goes into its member.
-func (s *Service) batchMembers(statements []batchStatementIn) ([]batchMember, error) {
-	members := make([]batchMember, len(statements))
+func (s *Service) batchMembers(in []batchStatementIn) ([]batchMember, error) {
+	members := make([]batchMember, len(in))
 	reads, writes := false, false
 	seen := map[string]bool{}
 
-	for i := range statements {
+	for i := range in {
 		m := &members[i]
 		name := fmt.Sprintf("statements.%d.member.statement", i+1)
 
 		// A statement that breaks the API model refuses the whole batch; parse has the message.
-		if statements[i].Statement == nil || *statements[i].Statement == "" {
-			_, err := statements[i].parse(name)
+		if in[i].Statement == nil || *in[i].Statement == "" {
+			_, err := in[i].Parse(name)
 			return nil, err
 		}
 
-		if m.stmt, m.err = statements[i].parse(name); m.err == nil {
-			m.err = s.resolveMember(m, statements[i].ReturnValuesOnConditionCheckFailure)
+		if m.stmt, m.err = in[i].Parse(name); m.err == nil {
+			m.err = s.resolveMember(m, in[i].ReturnValuesOnConditionCheckFailure)
 		}
 
 		// Any other error, such as a fault of the store, is no answer to a statement.
@@ -122,9 +126,9 @@ func (s *Service) batchMembers(statements []batchStatementIn) ([]batchMember, er
 func (m *batchMember) key() string {
 	switch {
 	case m.read != nil:
-		return string(m.read.key.bytes)
+		return string(m.read.key.Bytes)
 	case m.action != nil:
-		return string(m.action.key.bytes)
+		return string(m.action.key.Bytes)
 	default:
 		return ""
 	}
@@ -136,7 +140,7 @@ func (s *Service) resolveMember(m *batchMember, returns string) (err error) {
 	case partiql.Select:
 		m.read, err = s.statementRead(m.stmt, "BatchExecuteStatement")
 		if err == nil {
-			m.table = m.read.table.name
+			m.table = m.read.table.Name
 		}
 
 		return err
@@ -147,7 +151,7 @@ func (s *Service) resolveMember(m *batchMember, returns string) (err error) {
 	if m.action, err = s.statementAction(m.stmt, returns); err != nil {
 		return err
 	}
-	m.table = m.action.table.name
+	m.table = m.action.table.Name
 
 	return nil
 }
@@ -155,45 +159,45 @@ func (s *Service) resolveMember(m *batchMember, returns string) (err error) {
 // statementRead returns a SELECT as the read of one item. Its WHERE clause must be the
 // primary key and nothing else.
 func (s *Service) statementRead(stmt *partiql.Statement, operation string) (*itemRead, error) {
-	t, err := s.lookup(&stmt.Table)
+	t, err := s.tables.Lookup(&stmt.Table)
 	if err != nil {
 		return nil, err
 	}
 
-	if x := t.state.Load().record.indexNamed(stmt.Index); x != nil && x.Keys.isMulti() {
+	if x := t.State().Record.IndexNamed(stmt.Index); x != nil && x.Keys.IsMulti() {
 		return nil, multiKeyStatement()
 	}
 
 	whole := invalid("Select statements within %s must specify the primary key in the where clause.", operation)
 
 	// A further condition would be a filter, which these operations do not have.
-	if stmt.Index != "" || len(stmt.Where.Conjuncts()) != len(t.keys.attrs()) {
+	if stmt.Index != "" || len(stmt.Where.Conjuncts()) != len(t.Keys.Attrs()) {
 		return nil, whole
 	}
 
-	if err := checkKeyPaths(t, stmt); err != nil {
+	if err := statements.CheckKeyPaths(&t.Keys, stmt); err != nil {
 		return nil, err
 	}
 
-	item, err := t.statementKey(stmt.Where)
+	item, err := statements.Key(&t.Keys, stmt.Where)
 	switch {
-	case errors.Is(err, errNoKey):
+	case errors.Is(err, statements.ErrNoKey):
 		return nil, whole
 	case err != nil:
 		return nil, err
 	}
 
-	key, err := t.keyOf(item)
+	key, err := t.KeyOf(item)
 	if err != nil {
 		return nil, err
 	}
 
-	return &itemRead{table: t, key: key, shape: shapeOf(stmt.Columns)}, nil
+	return &itemRead{table: t, key: key, shape: statements.Row(stmt.Columns)}, nil
 }
 
 // runMember runs one statement and appends its response.
-func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum spendings) error {
-	response := newAnswer(64)
+func (s *Service) runMember(out *answer.Object, m *batchMember, consistent bool, sum capacity.Sum) error {
+	response := answer.New(64)
 
 	err := m.err
 	if err == nil && m.read != nil {
@@ -209,26 +213,26 @@ func (s *Service) runMember(out *answer, m *batchMember, consistent bool, sum sp
 		}
 
 		// A refused statement is a part of the answer and not the error of the call.
-		response.raw("Error", statementError(e))
+		response.Raw("Error", statementError(e))
 	}
 
 	if m.table != "" {
-		response.text("TableName", m.table)
+		response.Text("TableName", m.table)
 	}
-	out.buf = append(out.buf, response.done()...)
+	out.Buf = append(out.Buf, response.Done()...)
 
 	return nil
 }
 
-func (s *Service) answerMemberRead(out *answer, r *itemRead, consistent bool, sum spendings) error {
+func (s *Service) answerMemberRead(out *answer.Object, r *itemRead, consistent bool, sum capacity.Sum) error {
 	raw, err := s.read(r.table, r.key)
 	if err != nil {
 		return err
 	}
 
-	units := readUnits(raw.size(), consistent)
-	s.charge(r.table.name, units, 0)
-	sum.add(r.table.name, onTable(units))
+	units := capacity.Read(raw.Size(), consistent)
+	s.charge(r.table.Name, units, 0)
+	sum.Add(r.table.Name, capacity.OnTable(units))
 
 	if raw == nil {
 		return nil
@@ -243,7 +247,7 @@ func (s *Service) writeMembers(members []batchMember) error {
 	var hashes []uint64
 	for i := range members {
 		if m := &members[i]; m.err == nil && m.action != nil {
-			hashes = append(hashes, m.action.key.lock)
+			hashes = append(hashes, m.action.key.Lock)
 		}
 	}
 
@@ -279,17 +283,17 @@ func (s *Service) writeMembers(members []batchMember) error {
 	}
 
 	for _, c := range changes {
-		s.charge(c.action.table.name, 0, c.writeUnits())
+		s.charge(c.action.table.Name, 0, c.writeUnits())
 	}
 
 	return nil
 }
 
-func answerMemberWrite(out *answer, m *batchMember, sum spendings) {
-	sum.add(m.action.table.name, m.change.spent())
+func answerMemberWrite(out *answer.Object, m *batchMember, sum capacity.Sum) {
+	sum.Add(m.action.table.Name, m.change.spent())
 
 	if attrs := m.change.returnedAttributes(m.stmt.Returning); len(attrs) > 0 {
-		out.item("Item", attrs)
+		out.Item("Item", attrs)
 	}
 }
 
@@ -301,13 +305,13 @@ func statementError(e *wire.Error) []byte {
 		code = "ValidationError"
 	}
 
-	out := newAnswer(64)
-	out.text("Code", code)
-	out.text("Message", e.Message)
+	out := answer.New(64)
+	out.Text("Code", code)
+	out.Text("Message", e.Message)
 
 	if item, ok := e.Members["Item"].(json.RawMessage); ok {
-		out.raw("Item", item)
+		out.Raw("Item", item)
 	}
 
-	return out.done()
+	return out.Done()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/statements"
 )
 
 // openOrders opens a service with a table of orders by shop and number, with an index by state.
@@ -83,7 +84,7 @@ func TestAForgedNextTokenIsRefused(t *testing.T) {
 	s := openOrders(t)
 
 	for _, statement := range []string{`SELECT * FROM orders`, `SELECT * FROM orders."by-state"`, `SELECT * FROM orders."by-state" WHERE state = 'x'`} {
-		in := statementIn{Statement: &statement}
+		in := statements.Request{Statement: &statement}
 
 		for _, key := range []attr.Item{
 			nil,
@@ -93,7 +94,7 @@ func TestAForgedNextTokenIsRefused(t *testing.T) {
 			{"shop": text("a"), "num": {Kind: attr.N, Str: "1"}, "state": {Kind: attr.L}},
 			{"shop": text("a"), "num": {Kind: attr.N, Str: "1"}, "other": text("x")},
 		} {
-			got := execute(t, s, statement, `,"NextToken":"`+in.nextToken(key)+`"`)
+			got := execute(t, s, statement, `,"NextToken":"`+in.TokenAfter(key)+`"`)
 			if got != "ValidationException: NextToken does not match request" {
 				t.Errorf("%s with %v: %s", statement, key, got)
 			}

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"strconv"
 
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/statements"
+	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/partiql"
 	"ratchet/embedded/internal/wire"
 )
 
 type executeTransactionIn struct {
-	TransactStatements     []statementIn
+	TransactStatements     []statements.Request
 	ClientRequestToken     *string
 	ReturnConsumedCapacity string
 }
@@ -22,12 +26,13 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
-	if err := checkCount(len(in.TransactStatements), in.TransactStatements == nil, "transactStatements", maxTransactItems); err != nil {
+	if err := model.CheckCount(len(in.TransactStatements), in.TransactStatements == nil, "transactStatements", maxTransactItems); err != nil {
 		return nil, err
 	}
 
-	if err := checkToken(in.ClientRequestToken); err != nil {
-		return nil, err
+	var c model.Constraints
+	if tokens.Constrain(&c, in.ClientRequestToken); c.Err() != nil {
+		return nil, c.Err()
 	}
 
 	stmts, reads, err := in.parseAll()
@@ -47,13 +52,13 @@ func (s *Service) executeTransaction(_ context.Context, in *executeTransactionIn
 		return nil, err
 	}
 
-	changes, replayed, err := s.transact(actions, newToken(in.ClientRequestToken, in.digest))
+	changes, replayed, err := s.transact(actions, tokens.New(in.ClientRequestToken, in.digest))
 	if err != nil {
 		return nil, err
 	}
 
-	out := newAnswer(0)
-	out.raw("Responses", []byte("[]"))
+	out := answer.New(0)
+	out.Raw("Responses", []byte("[]"))
 
 	return s.transactAnswer(out, in.ReturnConsumedCapacity, changes, replayed), nil
 }
@@ -64,7 +69,7 @@ func (in *executeTransactionIn) parseAll() (stmts []*partiql.Statement, reads bo
 	selects := 0
 
 	for i := range in.TransactStatements {
-		stmt, err := in.TransactStatements[i].parse("transactStatements." + strconv.Itoa(i+1) + ".member.statement")
+		stmt, err := in.TransactStatements[i].Parse("transactStatements." + strconv.Itoa(i+1) + ".member.statement")
 		if err == nil {
 			err = checkTransacted(stmt)
 		}
@@ -130,7 +135,7 @@ func (in *executeTransactionIn) digest() [sha256.Size]byte {
 	for i := range in.TransactStatements {
 		stmt := &in.TransactStatements[i]
 		if stmt.Statement != nil {
-			b = stmt.appendTo(b)
+			b = stmt.AppendTo(b)
 		}
 	}
 

@@ -2,13 +2,15 @@ package dynamodb
 
 import (
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
+	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/partiql"
 )
 
 // statementAction returns the action of an INSERT, UPDATE, DELETE or EXISTS. Its errors about
 // the table's key are schemaErrors. returns is the ReturnValuesOnConditionCheckFailure.
 func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*action, error) {
-	t, err := s.lookup(&stmt.Table)
+	t, err := s.tables.Lookup(&stmt.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -17,7 +19,7 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 		return newInsert(t, stmt.Item)
 	}
 
-	key, err := t.statementKey(stmt.Where)
+	key, err := statements.Key(&t.Keys, stmt.Where)
 	if err != nil {
 		return nil, err
 	}
@@ -47,17 +49,9 @@ func (s *Service) statementAction(stmt *partiql.Statement, returns string) (*act
 }
 
 // newInsert returns the action that puts an item where there is none.
-func newInsert(t *table, item attr.Item) (*action, error) {
-	// These errors are in the words of PartiQL. newPut has the words of PutItem.
-	for _, k := range t.keys.attrs() {
-		v, ok := item[k.Name]
-		if !ok {
-			return nil, &schemaError{invalid("Key attribute should be present in the item: Key %s", k.Name)}
-		}
-
-		if v.Kind != k.Kind {
-			return nil, keyTypeMismatch(k)
-		}
+func newInsert(t *catalog.Table, item attr.Item) (*action, error) {
+	if err := statements.CheckInsert(&t.Keys, item); err != nil {
+		return nil, err
 	}
 
 	a, err := newPut(t, item)
@@ -67,39 +61,4 @@ func newInsert(t *table, item attr.Item) (*action, error) {
 	a.insert = true
 
 	return a, nil
-}
-
-func keyTypeMismatch(k keyAttr) error {
-	return &schemaError{invalid("Key attribute's data type should match its data type in table's schema: Key %s", k.Name)}
-}
-
-// errNoKey is the error of a WHERE clause that names no key.
-var errNoKey = &schemaError{invalid("Where clause does not contain a mandatory equality on all key attributes")}
-
-// statementKey returns the key that the WHERE clause names: every key attribute must be equal
-// to a value, or it fails with errNoKey.
-func (t *table) statementKey(where *partiql.Expr) (attr.Item, error) {
-	key := attr.Item{}
-	for _, k := range t.keys.attrs() {
-		for _, e := range where.Conjuncts() {
-			c, ok := e.Comparison()
-			if !ok || c.Name != k.Name || c.Operator != "=" {
-				continue
-			}
-
-			if c.Values[0].Kind != k.Kind {
-				return nil, keyTypeMismatch(k)
-			}
-			key[k.Name] = c.Values[0]
-
-			// A second equality is part of the condition.
-			break
-		}
-	}
-
-	if len(key) < len(t.keys.attrs()) {
-		return nil, errNoKey
-	}
-
-	return key, nil
 }

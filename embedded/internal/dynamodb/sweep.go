@@ -1,34 +1,25 @@
 package dynamodb
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
-)
 
-// maxExpiryAge is how long after its expiry an item is still removed. AWS keeps items whose
-// expiry is more than five years ago.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html
-const maxExpiryAge = 5 * 365 * 24 * time.Hour
+	"ratchet/embedded/internal/dynamodb/catalog"
+	"ratchet/embedded/internal/dynamodb/expiries"
+	"ratchet/embedded/internal/dynamodb/stored"
+)
 
 // sweep removes the items whose time to live has ended.
 func (s *Service) sweep(ctx context.Context, now time.Time) error {
-	for _, t := range *s.tables.tables.Load() {
-		if state := t.state.Load(); state.record.TTL == "" || state.deleted {
+	for _, t := range s.tables.All() {
+		if state := t.State(); state.Record.TTL == "" || state.Deleted {
 			continue
 		}
 
-		prefix := tablePrefix(kindExpiry, t.no)
-		boundary := func(at time.Time) []byte {
-			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
-		}
-
-		// The range ends before hi, so hi is the next second.
-		hi := boundary(now.Add(time.Second))
-		for lo := boundary(now.Add(-maxExpiryAge)); lo != nil; {
+		lo, hi := expiries.Due(t.No, now)
+		for lo != nil {
 			keys, next, err := s.keysFrom(lo, hi)
 			if err != nil {
 				return err
@@ -36,7 +27,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 			lo = next
 
 			if err := s.expire(ctx, t, keys, now); err != nil {
-				return fmt.Errorf("sweep table %s: %w", t.name, err)
+				return fmt.Errorf("sweep table %s: %w", t.Name, err)
 			}
 		}
 	}
@@ -45,7 +36,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 }
 
 // expire removes the items of entries of the index of expiries, a hundred with one flush.
-func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now time.Time) error {
+func (s *Service) expire(ctx context.Context, t *catalog.Table, entries [][]byte, now time.Time) error {
 	for group := range slices.Chunk(entries, 100) {
 		// The rest stays due for the next sweep.
 		if ctx.Err() != nil {
@@ -75,19 +66,18 @@ func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now ti
 
 // newExpiryRemoval returns the action that removes the item of an entry of the index of
 // expiries, nil if the item is gone.
-func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*action, error) {
-	// The rest of the entry is the rest of the item's key: see expiryKey.
-	raw, ok, err := s.db.Get(append(bytes.Clone(t.items), entry[18:]...))
+func (s *Service) newExpiryRemoval(t *catalog.Table, entry []byte, now time.Time) (*action, error) {
+	raw, ok, err := s.db.Get(expiries.ItemKey(&t.Space, entry))
 	if err != nil || !ok {
 		return nil, err
 	}
 
-	item, err := stored(raw).item()
+	item, err := stored.Item(raw).Decode()
 	if err != nil {
 		return nil, err
 	}
 
-	key, err := t.keyIn(item)
+	key, err := t.KeyIn(item)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +88,7 @@ func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*acti
 func (s *Service) removeExpired(actions []*action) error {
 	hashes := make([]uint64, len(actions))
 	for i, a := range actions {
-		hashes[i] = a.key.lock
+		hashes[i] = a.key.Lock
 	}
 	defer s.stripes.Lock(hashes)()
 
@@ -119,6 +109,6 @@ func (s *Service) removeExpired(actions []*action) error {
 // isExpired reports whether the sweep may remove the item as it is now. Since the sweep read the index, the
 // item's time to live may have been extended, or the table's switched off.
 func (c *change) isExpired() bool {
-	at, has := expiryOf(c.old, c.state.record.TTL)
+	at, has := expiries.Of(c.old, c.state.Record.TTL)
 	return has && at <= c.expireAt
 }

@@ -4,7 +4,13 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/catalog"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -22,8 +28,8 @@ type transactGetIn struct {
 
 // itemRead is a checked request to read one item.
 type itemRead struct {
-	table *table
-	key   primary
+	table *catalog.Table
+	key   keyspace.Primary
 	// shape makes the answer's item from the stored item, nil for the whole item.
 	shape func(attr.Item) attr.Item
 }
@@ -59,11 +65,11 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 	hashes := make([]uint64, len(gets))
 	seen := make(map[string]bool, len(gets))
 	for i := range gets {
-		if seen[string(gets[i].key.bytes)] {
+		if seen[string(gets[i].key.Bytes)] {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
 		}
-		seen[string(gets[i].key.bytes)] = true
-		hashes[i] = gets[i].key.lock
+		seen[string(gets[i].key.Bytes)] = true
+		hashes[i] = gets[i].key.Lock
 	}
 
 	raws, total, err := s.readAll(gets, hashes)
@@ -76,45 +82,45 @@ func (s *Service) transactReads(gets []itemRead, want string) (any, error) {
 	}
 
 	// The stripes are free again: raws are copies.
-	sum := spendings{}
-	out := newAnswer(2 * total)
-	out.name("Responses")
+	sum := capacity.Sum{}
+	out := answer.New(2 * total)
+	out.Name("Responses")
 
-	out.buf = append(out.buf, '[')
+	out.Buf = append(out.Buf, '[')
 	for i, raw := range raws {
 		if i > 0 {
-			out.buf = append(out.buf, ',')
+			out.Buf = append(out.Buf, ',')
 		}
 
 		// AWS doubles the units of a transaction, and its reads are consistent.
-		units := 2 * readUnits(raw.size(), true)
-		s.charge(gets[i].table.name, units, 0)
+		units := 2 * capacity.Read(raw.Size(), true)
+		s.charge(gets[i].table.Name, units, 0)
 
-		sum.add(gets[i].table.name, onTable(units))
+		sum.Add(gets[i].table.Name, capacity.OnTable(units))
 
-		out.buf = append(out.buf, '{')
+		out.Buf = append(out.Buf, '{')
 		if raw != nil {
 			if err := gets[i].add(out, raw); err != nil {
 				return nil, err
 			}
 		}
-		out.buf = append(out.buf, '}')
+		out.Buf = append(out.Buf, '}')
 	}
-	out.buf = append(out.buf, ']')
-	out.consumedBy(want, sum, "ReadCapacityUnits")
+	out.Buf = append(out.Buf, ']')
+	capacity.AddSum(out, want, sum, "ReadCapacityUnits")
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // add adds the item to an answer, in the requested shape.
-func (r *itemRead) add(out *answer, raw stored) error {
+func (r *itemRead) add(out *answer.Object, raw stored.Item) error {
 	if r.shape == nil {
-		return out.stored("Item", raw, nil)
+		return out.Stored("Item", raw, nil)
 	}
 
-	item, err := raw.item()
+	item, err := raw.Decode()
 	if err == nil {
-		out.item("Item", r.shape(item))
+		out.Item("Item", r.shape(item))
 	}
 
 	return err
@@ -122,9 +128,9 @@ func (r *itemRead) add(out *answer, raw stored) error {
 
 // constrain checks the members against the API model.
 func (in *transactGetIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	c.Capacity(in.ReturnConsumedCapacity)
-	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
+	c.Count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
 
 	for i, item := range in.TransactItems {
 		if item.Get == nil {
@@ -132,8 +138,8 @@ func (in *transactGetIn) constrain(s *Service) error {
 		}
 
 		// Usually the table exists, and member need not build a text.
-		if name := item.Get.TableName; name == nil || s.tables.get(*name) == nil {
-			s.constrainTable(&c, name, model.Member("transactItems", i)+".get.tableName")
+		if name := item.Get.TableName; name == nil || s.tables.Get(*name) == nil {
+			s.tables.ConstrainTable(&c, name, model.Member("transactItems", i)+".get.tableName")
 		}
 
 		if item.Get.Key == nil {
@@ -151,7 +157,7 @@ func (get *transactGet) draft() (*expression.Projection, error) {
 		return nil, invalid("Invalid Request: TransactGetItems should contain Get requests")
 	}
 
-	project, err := projection(get.ProjectionExpression, get.ExpressionAttributeNames)
+	project, err := references.Projection(get.ProjectionExpression, get.ExpressionAttributeNames)
 	if err != nil {
 		return nil, err
 	}
@@ -169,30 +175,30 @@ func (in *transactGetIn) bind(s *Service, gets []itemRead) error {
 
 // bind finds the table and the key of the item.
 func (r *itemRead) bind(s *Service, get *transactGet) (err error) {
-	if r.table, err = s.lookup(get.TableName); err != nil {
+	if r.table, err = s.tables.Lookup(get.TableName); err != nil {
 		return err
 	}
 
-	r.key, err = r.table.keyOf(get.Key)
+	r.key, err = r.table.KeyOf(get.Key)
 
 	return err
 }
 
-func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, total int, err error) {
+func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored.Item, total int, err error) {
 	defer s.stripes.Lock(hashes)()
 
-	raws = make([]stored, len(gets))
+	raws = make([]stored.Item, len(gets))
 	for i := range gets {
 		// Without a Barrier: a writer holds its stripes until its change is on disk.
-		raw, _, err := s.db.Get(gets[i].key.bytes)
+		raw, _, err := s.db.Get(gets[i].key.Bytes)
 		switch {
 		case err != nil:
 			return nil, 0, err
-		case raw == nil && gets[i].table.state.Load().deleted:
-			return nil, 0, tableMissing()
+		case raw == nil && gets[i].table.State().Deleted:
+			return nil, 0, catalog.Missing()
 		}
 		raws[i] = raw
-		total += raws[i].size()
+		total += raws[i].Size()
 	}
 
 	return raws, total, nil

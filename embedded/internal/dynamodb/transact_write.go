@@ -4,12 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
+	"ratchet/embedded/internal/dynamodb/stored"
+	"ratchet/embedded/internal/dynamodb/tokens"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
 )
@@ -28,7 +33,7 @@ type transactAction struct {
 	Key                 attr.Item
 	UpdateExpression    *string
 	ConditionExpression *string
-	expressionIn
+	references.Parameters
 	ReturnValuesOnConditionCheckFailure string
 }
 
@@ -56,13 +61,13 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 		return nil, err
 	}
 
-	changes, replayed, err := s.transact(actions, newToken(in.ClientRequestToken, in.digest))
+	changes, replayed, err := s.transact(actions, tokens.New(in.ClientRequestToken, in.digest))
 	if err != nil {
 		return nil, err
 	}
 
-	out := newAnswer(0)
-	out.collections(in.ReturnItemCollectionMetrics, changes)
+	out := answer.New(0)
+	addCollections(out, in.ReturnItemCollectionMetrics, changes)
 
 	return s.transactAnswer(out, in.ReturnConsumedCapacity, changes, replayed), nil
 }
@@ -82,7 +87,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 	}
 
 	return collectActions(len(drafts), func(i int) (*action, error) {
-		t, err := s.lookup(tables[i])
+		t, err := s.tables.Lookup(tables[i])
 		if err != nil {
 			return nil, err
 		}
@@ -99,13 +104,11 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 // constrain checks the members against the API model.
 // Source: https://github.com/paritysuite/dynamodb-conformance tests/tier3/validation-ordering/transactions.test.ts
 func (in *transactWriteIn) constrain(s *Service) error {
-	var c constraints
-	if token := in.ClientRequestToken; token != nil {
-		c.Length(len(*token), *token, "clientRequestToken", 1, maxToken)
-	}
+	var c model.Constraints
+	tokens.Constrain(&c, in.ClientRequestToken)
 	c.Capacity(in.ReturnConsumedCapacity)
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
-	c.count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
+	c.Count(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems)
 
 	for i := range in.TransactItems {
 		for v, part := range in.TransactItems[i].parts() {
@@ -122,11 +125,11 @@ func (in *transactWriteIn) constrain(s *Service) error {
 var partNames = [4]string{put: "put", update: "update", remove: "delete", check: "conditionCheck"}
 
 // constrain checks the i-th action against the API model.
-func (a *transactAction) constrain(c *constraints, s *Service, v verb, i int) {
+func (a *transactAction) constrain(c *model.Constraints, s *Service, v verb, i int) {
 	// A function, because only a fault needs the text.
 	at := func() string { return model.Member("transactItems", i) + "." + partNames[v] }
-	if a.TableName == nil || s.tables.get(*a.TableName) == nil {
-		s.constrainTable(c, a.TableName, at()+".tableName")
+	if a.TableName == nil || s.tables.Get(*a.TableName) == nil {
+		s.tables.ConstrainTable(c, a.TableName, at()+".tableName")
 	}
 
 	for _, required := range []struct {
@@ -161,10 +164,10 @@ func collectActions(n int, actionOf func(i int) (*action, error)) ([]*action, er
 		}
 
 		// The store key includes the table.
-		if seen[string(a.key.bytes)] {
+		if seen[string(a.key.Bytes)] {
 			return invalid("Transaction request cannot include multiple operations on one item")
 		}
-		seen[string(a.key.bytes)] = true
+		seen[string(a.key.Bytes)] = true
 		a.transacted = true
 		actions[i] = a
 
@@ -182,11 +185,11 @@ func cancelMismatches(n int, bind func(i int) error) error {
 	for i := range n {
 		err := bind(i)
 
-		var mismatch *schemaError
+		var mismatch *keyspace.Mismatch
 		switch {
 		// Only noted, because the answer lists the reasons of all items.
 		case errors.As(err, &mismatch):
-			failures[i], failed = mismatch.err, true
+			failures[i], failed = mismatch.Err, true
 		case err != nil:
 			return err
 		}
@@ -199,40 +202,11 @@ func cancelMismatches(n int, bind func(i int) error) error {
 	return nil
 }
 
-// count checks the length of a list: 1 to limit.
-func (c *constraints) count(n int, missing bool, member string, limit int) {
-	if missing {
-		c.Missing(member)
-		return
-	}
-
-	if n < 1 || n > limit {
-		c.Length(n, membersText(n), member, 1, limit)
-	}
-}
-
-// membersText returns a list as the message about its length quotes it.
-func membersText(n int) string {
-	if n == 0 {
-		return "[]"
-	}
-
-	return fmt.Sprintf("[%d members]", n)
-}
-
-// checkCount checks the length of a list: 1 to limit.
-func checkCount(n int, missing bool, member string, limit int) error {
-	var c constraints
-	c.count(n, missing, member, limit)
-
-	return c.Err()
-}
-
 // checkUnused refuses names and values beside a part without an expression.
 func (i *transactWriteItem) checkUnused() error {
 	for _, part := range i.parts() {
 		if part != nil && part.UpdateExpression == nil && part.ConditionExpression == nil {
-			_, err := part.params("ConditionExpression is", false)
+			_, err := part.Params("ConditionExpression is", false)
 			return err
 		}
 	}
@@ -258,14 +232,14 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 		return nil, nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
 	}
 
-	a = &action{verb: kind, item: only.Item, key: primary{attrs: only.Key}, values: only.ExpressionAttributeValues.Size(), returnOld: only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
+	a = &action{verb: kind, item: only.Item, key: keyspace.Primary{Attrs: only.Key}, values: only.ExpressionAttributeValues.Size(), returnOld: only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
 
 	switch {
 	case kind == update:
-		err = a.setUpdate(only.UpdateExpression, only.ConditionExpression, &only.expressionIn)
+		err = a.setUpdate(only.UpdateExpression, only.ConditionExpression, &only.Parameters)
 	// Without expressions, checkUnused looks for names and values later, when the table is known.
 	case only.ConditionExpression != nil:
-		err = a.setCondition(only.ConditionExpression, &only.expressionIn)
+		err = a.setCondition(only.ConditionExpression, &only.Parameters)
 	}
 
 	if err != nil {
@@ -278,24 +252,24 @@ func draftTransacted(in *transactWriteItem) (a *action, name *string, err error)
 // transact evaluates and writes all actions while it holds all their stripes. If replayed is
 // true, the transaction of the token was made before; the changes then hold the items as
 // they are now.
-func (s *Service) transact(actions []*action, tok *token) (changes []*change, replayed bool, err error) {
+func (s *Service) transact(actions []*action, tok *tokens.Token) (changes []*change, replayed bool, err error) {
 	// The capacity has room for the token's lock.
 	hashes := make([]uint64, len(actions), len(actions)+1)
 	for i, a := range actions {
-		hashes[i] = a.key.lock
+		hashes[i] = a.key.Lock
 	}
 
 	// The token has a stripe, too: of two requests with one token, the second waits and then
 	// finds the token used.
 	locks := hashes
 	if tok != nil {
-		locks = append(locks, tok.lock)
+		locks = append(locks, tok.Lock)
 	}
 	defer s.stripes.Lock(locks)()
 
 	now := s.cfg.Clock.Now()
 	if tok != nil {
-		used, same, err := s.tokenUsed(tok, now)
+		used, same, err := tok.Used(s.db, now)
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -319,11 +293,11 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 func (s *Service) readCurrent(actions []*action) ([]*change, error) {
 	changes := make([]*change, len(actions))
 	for i, a := range actions {
-		raw, _, err := s.db.Get(a.key.bytes)
+		raw, _, err := s.db.Get(a.key.Bytes)
 		if err != nil {
 			return nil, err
 		}
-		changes[i] = &change{action: a, oldSize: stored(raw).size()}
+		changes[i] = &change{action: a, oldSize: stored.Item(raw).Size()}
 	}
 
 	return changes, nil
@@ -353,7 +327,7 @@ func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 	if failed {
 		for _, c := range changes {
 			if c != nil { // AWS bills the actions that did not fail, too
-				s.charge(c.table.name, 0, c.writeUnits())
+				s.charge(c.table.Name, 0, c.writeUnits())
 			}
 		}
 
@@ -376,12 +350,12 @@ func (a *action) payload() int {
 		return a.item.Size() + a.values
 	}
 
-	return a.key.attrs.Size() + a.values
+	return a.key.Attrs.Size() + a.values
 }
 
 // writeAll commits the changes that make a difference as one batch. hashes are the hashes of the items, whose
 // stripes the caller holds.
-func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, tok *token) error {
+func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, tok *tokens.Token) error {
 	b := s.db.NewBatch()
 	var records []streams.Change
 	for _, c := range changes {
@@ -395,7 +369,7 @@ func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, to
 	}
 
 	if tok != nil {
-		tok.stage(b, now)
+		tok.Stage(b, now)
 	}
 
 	// All items stay as they are, and there is no token to store.
@@ -441,7 +415,7 @@ func transactionCanceled(failures []*wire.Error) *wire.Error {
 			codes[i] = "ConditionalCheckFailed"
 		}
 
-		reasons = appendText(append(append(append(reasons, `{"Code":"`...), codes[i]...), `","Message":`...), f.Message)
+		reasons = answer.AppendText(append(append(append(reasons, `{"Code":"`...), codes[i]...), `","Message":`...), f.Message)
 		if item, ok := f.Members["Item"].(json.RawMessage); ok {
 			reasons = append(append(reasons, `,"Item":`...), item...)
 		}
@@ -458,20 +432,20 @@ func transactionCanceled(failures []*wire.Error) *wire.Error {
 
 // transactAnswer charges a transaction and returns its answer. A transaction costs double the
 // units of its parts; a replay costs reads.
-func (s *Service) transactAnswer(out *answer, want string, changes []*change, replayed bool) json.RawMessage {
-	kind, sum := "WriteCapacityUnits", spendings{}
+func (s *Service) transactAnswer(out *answer.Object, want string, changes []*change, replayed bool) json.RawMessage {
+	kind, sum := "WriteCapacityUnits", capacity.Sum{}
 	for _, c := range changes {
 		if replayed {
-			units := 2 * readUnits(c.oldSize, true)
-			s.charge(c.table.name, units, 0)
+			units := 2 * capacity.Read(c.oldSize, true)
+			s.charge(c.table.Name, units, 0)
 			kind = "ReadCapacityUnits"
-			sum.add(c.table.name, onTable(units))
+			sum.Add(c.table.Name, capacity.OnTable(units))
 			continue
 		}
-		s.charge(c.table.name, 0, c.writeUnits())
-		sum.add(c.table.name, c.spent())
+		s.charge(c.table.Name, 0, c.writeUnits())
+		sum.Add(c.table.Name, c.spent())
 	}
-	out.consumedBy(want, sum, kind)
+	capacity.AddSum(out, want, sum, kind)
 
-	return out.done()
+	return out.Done()
 }

@@ -7,6 +7,10 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
+	"ratchet/embedded/internal/dynamodb/expiries"
+	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -32,16 +36,16 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 		return nil, wire.BadParameter("'"+spec.AttributeName+"'", "timeToLiveSpecification.attributeName",
 			"Member must have length between 1 and 255")
 	}
-	s.tables.ddl.Lock()
-	defer s.tables.ddl.Unlock()
+	s.tables.DDL.Lock()
+	defer s.tables.DDL.Unlock()
 
-	t, err := s.existingTable(in.TableName)
+	t, err := s.tables.Existing(in.TableName)
 	if err != nil {
 		return nil, err
 	}
-	next := *t.state.Load()
+	next := *t.State()
 
-	r := &next.record
+	r := &next.Record
 	switch {
 	// Also if the request disables the time to live.
 	case r.TTL != "" && r.TTL != spec.AttributeName:
@@ -58,7 +62,7 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 	}
 	r.TTLChanged = s.cfg.Clock.Now()
 
-	if err := s.saveState(t, &next); err != nil {
+	if err := s.tables.Save(t, &next); err != nil {
 		return nil, err
 	}
 
@@ -74,19 +78,19 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 	}
 
 	if err != nil {
-		return nil, fmt.Errorf("change time to live of table %s: %w", t.name, err)
+		return nil, fmt.Errorf("change time to live of table %s: %w", t.Name, err)
 	}
 
 	return map[string]any{"TimeToLiveSpecification": spec}, nil
 }
 
 func (s *Service) describeTTL(_ context.Context, in *tableIn) (any, error) {
-	t, err := s.existingTable(in.TableName)
+	t, err := s.tables.Existing(in.TableName)
 	if err != nil {
 		return nil, err
 	}
 
-	r := t.state.Load().record
+	r := t.State().Record
 	d := map[string]any{"TimeToLiveStatus": "DISABLED"}
 	if r.TTL != "" {
 		d["TimeToLiveStatus"], d["AttributeName"] = "ENABLED", r.TTL
@@ -112,22 +116,22 @@ func (s *Service) resumeAfter(ctx context.Context, err error) {
 
 // finish completes requests that were interrupted by a crash, by a full disk or by their caller.
 func (s *Service) finish(ctx context.Context) error {
-	s.tables.ddl.Lock()
-	defer s.tables.ddl.Unlock()
+	s.tables.DDL.Lock()
+	defer s.tables.DDL.Unlock()
 
 	if err := s.finishDeletions(); err != nil {
 		return err
 	}
 
-	for _, t := range *s.tables.tables.Load() {
+	for _, t := range s.tables.All() {
 		// At the end of ctx the rest is left to the next Run: the records say what is unfinished.
 		if err := s.buildIndexes(ctx, t); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("build the indexes of table %s: %w", t.name, err)
+			return fmt.Errorf("build the indexes of table %s: %w", t.Name, err)
 		}
 
-		if t.state.Load().record.TTLIndexing {
+		if t.State().Record.TTLIndexing {
 			if err := s.indexExpiries(ctx, t); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("index the expiries of table %s: %w", t.name, err)
+				return fmt.Errorf("index the expiries of table %s: %w", t.Name, err)
 			}
 		}
 	}
@@ -140,18 +144,18 @@ func (s *Service) finish(ctx context.Context) error {
 const keysPerStep = 1000
 
 // indexExpiries enters the items that existed before the table's time to live was enabled
-// into the index. The caller holds ddl.
-func (s *Service) indexExpiries(ctx context.Context, t *table) error {
-	attribute := t.state.Load().record.TTL
+// into the index. The caller holds DDL.
+func (s *Service) indexExpiries(ctx context.Context, t *catalog.Table) error {
+	attribute := t.State().Record.TTL
 
 	err := s.eachItem(ctx, t, func(key []byte, item attr.Item) error {
-		at, has := expiryOf(item, attribute)
+		at, has := expiries.Of(item, attribute)
 		if !has {
 			return nil
 		}
 
 		b := s.db.NewBatch()
-		b.Set(t.expiryKey(at, key), nil)
+		b.Set(expiries.Key(t.No, &t.Space, at, key), nil)
 
 		return b.CommitLater() // the record below flushes them all
 	})
@@ -160,22 +164,22 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 	}
 
 	// Batches reach the disk in their order: when this record is on disk, the entries are, too.
-	next := *t.state.Load()
-	next.record.TTLIndexing = false
+	next := *t.State()
+	next.Record.TTLIndexing = false
 
-	return s.saveState(t, &next)
+	return s.tables.Save(t, &next)
 }
 
 // eachItem calls fn with the store key and the content of every item of the table, under the
 // item's stripe, so that no writer changes the item meanwhile. Items that are written during
 // the walk may be left out.
-func (s *Service) eachItem(ctx context.Context, t *table, fn func(key []byte, item attr.Item) error) error {
-	for lo := t.items; lo != nil; {
+func (s *Service) eachItem(ctx context.Context, t *catalog.Table, fn func(key []byte, item attr.Item) error) error {
+	for lo := t.Prefix; lo != nil; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 
-		keys, next, err := s.keysFrom(lo, store.PrefixEnd(t.items))
+		keys, next, err := s.keysFrom(lo, store.PrefixEnd(t.Prefix))
 		if err != nil {
 			return err
 		}
@@ -193,7 +197,7 @@ func (s *Service) eachItem(ctx context.Context, t *table, fn func(key []byte, it
 
 // withItem calls fn with an item under its stripe, unless the item is gone.
 func (s *Service) withItem(key []byte, fn func(key []byte, item attr.Item) error) error {
-	st := s.stripes.Of(hashBytes(key))
+	st := s.stripes.Of(keyspace.Hash(key))
 	st.Lock()
 	defer st.Unlock()
 
@@ -203,7 +207,7 @@ func (s *Service) withItem(key []byte, fn func(key []byte, item attr.Item) error
 		return err
 	}
 
-	item, err := stored(raw).item()
+	item, err := stored.Item(raw).Decode()
 	if err != nil {
 		return err
 	}
@@ -226,9 +230,9 @@ func (s *Service) keysFrom(lo, hi []byte) (keys [][]byte, next []byte, err error
 	return keys, next, err
 }
 
-func (s *Service) deleteExpiries(t *table) error {
+func (s *Service) deleteExpiries(t *catalog.Table) error {
 	b := s.db.NewBatch()
-	prefix := tablePrefix(kindExpiry, t.no)
-	b.DeleteRange(prefix, store.PrefixEnd(prefix))
+	expiries.StageDeletion(b, t.No)
+
 	return b.Commit()
 }

@@ -4,7 +4,13 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/answer"
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/dynamodb/legacy"
+	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/references"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 )
 
@@ -13,7 +19,7 @@ type updateItemIn struct {
 	Key                 attr.Item
 	UpdateExpression    *string
 	ConditionExpression *string
-	expressionIn
+	references.Parameters
 	returnsIn
 	AttributeUpdates map[string]legacy.AttributeUpdate
 	legacy.Conditional
@@ -29,7 +35,7 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 		return nil, err
 	}
 
-	t, err := s.lookup(in.TableName)
+	t, err := s.tables.Lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -48,20 +54,20 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 		return nil, err
 	}
 
-	out := newAnswer(2 * c.newSize)
+	out := answer.New(2 * c.newSize)
 	if err := c.appendReturned(out, in.ReturnValues); err != nil {
 		return nil, err
 	}
-	out.collection(in.ReturnItemCollectionMetrics, c)
-	out.consumed(in.ReturnConsumedCapacity, t.name, c.spent())
+	addCollection(out, in.ReturnItemCollectionMetrics, c)
+	capacity.Add(out, in.ReturnConsumedCapacity, t.Name, c.spent())
 
-	return out.done(), nil
+	return out.Done(), nil
 }
 
 // setUpdate parses the expressions of an update. Without an expression the action only creates the
 // item if there is none.
-func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
-	p, err := in.params("UpdateExpression and ConditionExpression are", src != nil || condition != nil)
+func (a *action) setUpdate(src, condition *string, in *references.Parameters) error {
+	p, err := in.Params("UpdateExpression and ConditionExpression are", src != nil || condition != nil)
 	if err != nil || p == nil {
 		return err
 	}
@@ -77,7 +83,7 @@ func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 	}
 
 	if condition != nil {
-		if a.cond, err = parseCondition("ConditionExpression", *condition, p); err != nil {
+		if a.cond, err = references.ParseCondition("ConditionExpression", *condition, p); err != nil {
 			return err
 		}
 	}
@@ -88,10 +94,10 @@ func (a *action) setUpdate(src, condition *string, in *expressionIn) error {
 
 // keepsKey refuses an update of a key attribute.
 func (a *action) keepsKey() error {
-	hash, sort := a.table.keys.Hash.Name, a.table.keys.Range.Name
+	hash, sort := a.table.Keys.Hash.Name, a.table.Keys.Range.Name
 	for _, name := range [...]string{min(hash, sort), max(hash, sort)} { // sort may be ""
 		if name != "" && a.update.WritesTo(name) {
-			return &schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
+			return &keyspace.Mismatch{Err: invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
 		}
 	}
 
@@ -100,17 +106,17 @@ func (a *action) keepsKey() error {
 
 // constrain checks the members against the API model.
 func (in *updateItemIn) constrain(s *Service) error {
-	var c constraints
+	var c model.Constraints
 	c.Capacity(in.ReturnConsumedCapacity)
-	s.constrainTable(&c, in.TableName, "tableName")
+	s.tables.ConstrainTable(&c, in.TableName, "tableName")
 	c.CollectionMetrics(in.ReturnItemCollectionMetrics)
-	c.returnValues(in.ReturnValues)
+	c.ReturnValues(in.ReturnValues)
 
 	if in.Key == nil {
 		c.Missing("key")
 	}
-	in.Conditional.Constrain(&c.Constraints)
-	c.returnsOnFailure(in.ReturnValuesOnConditionCheckFailure)
+	in.Conditional.Constrain(&c)
+	c.ReturnsOnFailure(in.ReturnValuesOnConditionCheckFailure)
 
 	return c.Err()
 }
@@ -121,10 +127,10 @@ func (in *updateItemIn) refuseMix() error {
 		return nil
 	}
 
-	old := append([]parameter{{"AttributeUpdates", len(in.AttributeUpdates) > 0}}, expectedParameters(&in.Conditional)...)
+	old := append([]legacy.Parameter{{Name: "AttributeUpdates", Given: len(in.AttributeUpdates) > 0}}, legacy.ExpectedParameters(&in.Conditional)...)
 
-	return refuseMix(old, []parameter{
-		{"UpdateExpression", in.UpdateExpression != nil}, {"ConditionExpression", in.ConditionExpression != nil},
+	return legacy.RefuseMix(old, []legacy.Parameter{
+		{Name: "UpdateExpression", Given: in.UpdateExpression != nil}, {Name: "ConditionExpression", Given: in.ConditionExpression != nil},
 	})
 }
 
@@ -135,7 +141,7 @@ func (in *updateItemIn) draft() (*action, error) {
 	}
 
 	used := in.UpdateExpression != nil || in.ConditionExpression != nil
-	if err := in.beside(used, used, "UpdateExpression and ConditionExpression are"); err != nil {
+	if err := in.Beside(used, used, "UpdateExpression and ConditionExpression are"); err != nil {
 		return nil, err
 	}
 
@@ -157,13 +163,13 @@ func (in *updateItemIn) draft() (*action, error) {
 		return a, nil
 	}
 
-	return a, a.setUpdate(in.UpdateExpression, in.ConditionExpression, &in.expressionIn)
+	return a, a.setUpdate(in.UpdateExpression, in.ConditionExpression, &in.Parameters)
 }
 
 // appendReturned adds the attributes that ReturnValues asks for. A whole item is added as it is
 // stored.
-func (c *change) appendReturned(out *answer, values string) error {
-	var whole stored
+func (c *change) appendReturned(out *answer.Object, values string) error {
+	var whole stored.Item
 	switch values {
 	case "ALL_OLD":
 		whole = c.oldRaw
@@ -172,11 +178,11 @@ func (c *change) appendReturned(out *answer, values string) error {
 	}
 
 	if whole != nil {
-		return out.stored("Attributes", whole, nil)
+		return out.Stored("Attributes", whole, nil)
 	}
 
 	if attrs := c.returnedAttributes(values); len(attrs) > 0 {
-		out.item("Attributes", attrs)
+		out.Item("Attributes", attrs)
 	}
 
 	return nil

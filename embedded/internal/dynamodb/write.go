@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/catalog"
+	"ratchet/embedded/internal/dynamodb/indexes"
+	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/stored"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
@@ -24,8 +28,8 @@ const (
 // action is a checked request to write one item.
 type action struct {
 	verb   verb
-	table  *table
-	key    primary
+	table  *catalog.Table
+	key    keyspace.Primary
 	item   attr.Item          // put: the new item
 	update *expression.Update // update: nil changes nothing but creates the item
 	cond   *expression.Condition
@@ -50,13 +54,13 @@ type action struct {
 // change is an action evaluated against the item as it was.
 type change struct {
 	*action
-	state *tableState
+	state *catalog.State
 	// old is decoded only if the action, the answer, an index or the time to live needs it.
 	old, new       attr.Item
-	oldRaw, newRaw stored // nil: no item
+	oldRaw, newRaw stored.Item // nil: no item
 	oldSize        int
 	newSize        int
-	indexes        []indexChange
+	indexes        []indexes.Change
 }
 
 // differs reports whether the change alters the item. If not, the action is acknowledged without a write
@@ -68,7 +72,7 @@ func (c *change) differs() bool {
 // perform reads the item, evaluates the action and writes the item. It holds the item's
 // stripe until the change is on disk.
 func (s *Service) perform(a *action) (*change, error) {
-	st := s.stripes.Of(a.key.lock)
+	st := s.stripes.Of(a.key.Lock)
 	st.Lock()
 	defer st.Unlock()
 
@@ -79,7 +83,7 @@ func (s *Service) perform(a *action) (*change, error) {
 
 	if !c.differs() {
 		// AWS bills a write even if it changes nothing.
-		s.charge(a.table.name, 0, c.writeUnits())
+		s.charge(a.table.Name, 0, c.writeUnits())
 		return c, nil
 	}
 
@@ -101,7 +105,7 @@ func (s *Service) perform(a *action) (*change, error) {
 		return nil, err
 	}
 	c.updateCounts()
-	s.charge(a.table.name, 0, c.writeUnits())
+	s.charge(a.table.Name, 0, c.writeUnits())
 
 	return c, nil
 }
@@ -109,9 +113,9 @@ func (s *Service) perform(a *action) (*change, error) {
 // evaluate reads the item, checks the condition and computes the new item. The caller holds
 // the item's stripe.
 func (s *Service) evaluate(a *action) (*change, error) {
-	c := &change{action: a, state: a.table.state.Load()}
-	if c.state.deleted {
-		return nil, tableMissing()
+	c := &change{action: a, state: a.table.State()}
+	if c.state.Deleted {
+		return nil, catalog.Missing()
 	}
 
 	get := s.db.Get
@@ -119,17 +123,17 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		get = s.db.GetRare // most items that are put are new
 	}
 
-	raw, ok, err := get(a.key.bytes)
+	raw, ok, err := get(a.key.Bytes)
 	if err != nil {
 		return nil, err
 	}
 
 	if ok {
-		c.oldRaw, c.oldSize = raw, stored(raw).size()
+		c.oldRaw, c.oldSize = raw, stored.Item(raw).Size()
 
 		// Without one of these the stored bytes are enough.
 		if a.cond != nil || a.needOld || a.verb == update || c.keepsOld() {
-			if c.old, err = c.oldRaw.item(); err != nil {
+			if c.old, err = c.oldRaw.Decode(); err != nil {
 				return nil, err
 			}
 		}
@@ -143,7 +147,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 
 	// Billed like a failed condition.
 	if a.insert && c.oldRaw != nil {
-		s.charge(a.table.name, 0, c.refusedUnits())
+		s.charge(a.table.Name, 0, c.refusedUnits())
 		return nil, wire.Errorf("DuplicateItemException", "Duplicate primary key exists in table")
 	}
 
@@ -154,7 +158,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		}
 
 		if !match {
-			s.charge(a.table.name, 0, c.refusedUnits())
+			s.charge(a.table.Name, 0, c.refusedUnits())
 			return nil, c.conditionFailed()
 		}
 	}
@@ -168,7 +172,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 
 // keepsOld reports whether the old item is needed beside the new one, for the table's indexes
 // or its time to live.
-func (c *change) keepsOld() bool { return c.state.record.TTL != "" || len(c.state.record.Indexes) > 0 }
+func (c *change) keepsOld() bool { return c.state.Record.TTL != "" || len(c.state.Record.Indexes) > 0 }
 
 // compute sets the item after the change.
 func (c *change) compute() error {
@@ -183,7 +187,7 @@ func (c *change) compute() error {
 
 		// A missing item is created with its key.
 		if base == nil {
-			base = c.key.attrs
+			base = c.key.Attrs
 		}
 
 		c.new = base
@@ -219,7 +223,7 @@ func (c *change) compute() error {
 		}
 		return invalid("Item size has exceeded the maximum allowed size")
 	}
-	c.newRaw = newStored(c.new, c.newSize)
+	c.newRaw = stored.New(c.new, c.newSize)
 
 	return nil
 }
@@ -228,34 +232,34 @@ func (c *change) compute() error {
 // stream.
 func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	if c.newRaw == nil {
-		b.Delete(c.key.bytes)
+		b.Delete(c.key.Bytes)
 	} else {
-		b.Set(c.key.bytes, c.newRaw)
+		b.Set(c.key.Bytes, c.newRaw)
 	}
 	c.stageExpiry(b)
 
 	for i := range c.indexes {
-		c.indexes[i].stage(b)
+		c.indexes[i].Stage(b)
 	}
 
-	if c.state.stream == nil {
+	if c.state.Stream == nil {
 		return record, false
 	}
 
-	keySize := c.key.attrs.Size()
+	keySize := c.key.Attrs.Size()
 	record = streams.Change{
-		Stream:  c.state.stream,
-		Hash:    c.key.partition,
+		Stream:  c.state.Stream,
+		Hash:    c.key.Partition,
 		Event:   streams.Modify,
 		Expired: c.expireAt != 0,
-		Keys:    attr.AppendBinary(make([]byte, 0, keySize+len(c.key.attrs)*4+16), c.key.attrs),
-		New:     c.newRaw.encoding(),
-		Old:     c.oldRaw.encoding(),
+		Keys:    attr.AppendBinary(make([]byte, 0, keySize+len(c.key.Attrs)*4+16), c.key.Attrs),
+		New:     c.newRaw.Encoding(),
+		Old:     c.oldRaw.Encoding(),
 		Size:    keySize,
 	}
 
 	// The size of a record counts the images that its view shows.
-	switch c.state.stream.View() {
+	switch c.state.Stream.View() {
 	case streams.NewImage:
 		record.Size += c.newSize
 	case streams.OldImage:
@@ -285,11 +289,8 @@ func (c *change) updateCounts() {
 		items--
 	}
 
-	if items != 0 {
-		c.table.count.Add(items)
-	}
-	c.table.bytes.Add(int64(c.newSize - c.oldSize))
-	c.countIndexes()
+	c.table.CountItems(items, int64(c.newSize-c.oldSize))
+	c.table.CountEntries(c.indexes)
 }
 
 // conditionFailed returns the error of a change whose condition does not hold.

@@ -128,7 +128,7 @@ func (p Path) bind(params *Params) *Error {
 // bind walks the tree from the inside out, resolves references, and checks the operands of
 // every operation as far as the expression alone tells them.
 func (n *node) bind(params *Params) *Error {
-	if n.built {
+	if n.built || n.fixed {
 		return nil
 	}
 

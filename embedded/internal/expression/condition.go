@@ -12,7 +12,7 @@ func ParseCondition(field, src string, p *Params) (*Condition, error) {
 		return nil, p.err
 	}
 
-	root, err := parseCondition(src, p)
+	root, err := parse(&keptConditions, src, readCondition, p)
 	if err != nil {
 		return nil, invalidExpression(field, err)
 	}
@@ -46,7 +46,8 @@ func (n *node) appendPaths(paths []Path) []Path {
 	return paths
 }
 
-func parseCondition(src string, params *Params) (*node, *Error) {
+// readCondition returns the tree of a condition whose references are not resolved.
+func readCondition(src string) (*node, *Error) {
 	p, err := newParser(src)
 	if err != nil {
 		return nil, err
@@ -61,11 +62,7 @@ func parseCondition(src string, params *Params) (*node, *Error) {
 		return nil, err
 	}
 
-	if err := root.check(inCondition); err != nil {
-		return nil, err
-	}
-
-	return root, root.bind(params)
+	return root, root.check(inCondition)
 }
 
 // or reads conditions joined by OR. If allowOperand is true, an operand may stand in the place

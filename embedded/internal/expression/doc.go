@@ -13,6 +13,9 @@
 //	if err := p.Unused(); err != nil { ... }
 //	ok, err := cond.Match(item)
 //
+// Conditions and updates are kept as they were read, up to 4 MB of them, because programs send few texts
+// again and again: most requests only resolve references.
+//
 // # Errors
 //
 // Every error is an [*Error] whose text is the whole message of a ValidationException.

@@ -3,6 +3,7 @@ package expression
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
 	"ratchet/embedded/internal/attr"
@@ -34,6 +35,8 @@ func FuzzParse(f *testing.F) {
 	v := seeds(f)
 	before := string(attr.AppendBinary(nil, v.Item))
 	f.Fuzz(func(t *testing.T, src string) {
+		again(t, v, src)
+
 		if c, err := ParseCondition("FilterExpression", src, v.params(src)); parsed(t, err) {
 			if _, err := c.Match(v.Item); err != nil {
 				t.Fatal(err)
@@ -76,6 +79,36 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q changed the item it was given", src)
 		}
 	})
+}
+
+// again parses what is kept by then, which has the result of the first time.
+func again(t *testing.T, v vendorAnswers, src string) {
+	t.Helper()
+
+	first, err := ParseCondition("FilterExpression", src, v.params(src))
+	second, errAgain := ParseCondition("FilterExpression", src, v.params(src))
+
+	if fmt.Sprint(err) != fmt.Sprint(errAgain) || err == nil && first.root.match(v.Item) != second.root.match(v.Item) {
+		t.Fatalf("%q: %v, then %v", src, err, errAgain)
+	}
+
+	one, err := ParseUpdate(src, v.params(src))
+	two, errAgain := ParseUpdate(src, v.params(src))
+
+	if fmt.Sprint(err) != fmt.Sprint(errAgain) {
+		t.Fatalf("%q: %v, then %v", src, err, errAgain)
+	}
+
+	if err != nil {
+		return
+	}
+
+	next, err := one.Apply(v.Item)
+	nextAgain, errAgain := two.Apply(v.Item)
+
+	if fmt.Sprint(err) != fmt.Sprint(errAgain) || !bytes.Equal(attr.AppendBinary(nil, next), attr.AppendBinary(nil, nextAgain)) {
+		t.Fatalf("%q: %v, %v, then %v, %v", src, next, err, nextAgain, errAgain)
+	}
 }
 
 // parsed reports whether there is no error; any error must be an *Error with a text.

@@ -64,7 +64,7 @@ func ParseKeyCondition(src string, params *Params) (*KeyExpression, error) {
 		return nil, params.err
 	}
 
-	root, err := parseCondition(src, params)
+	root, err := parse(&keptConditions, src, readCondition, params)
 	if err != nil {
 		return nil, invalidExpression("KeyConditionExpression", err)
 	}

@@ -39,6 +39,8 @@ type node struct {
 	// built is set for a path or value that came without a source: it has no references and
 	// may be a reserved word.
 	built bool
+	// fixed is set for a kept part without references, whose operands have been checked.
+	fixed bool
 }
 
 // function is a function of the language.

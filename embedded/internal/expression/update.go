@@ -41,10 +41,11 @@ func ParseUpdate(src string, params *Params) (*Update, error) {
 		return nil, params.err
 	}
 
-	u, err := parseUpdate(src, params)
+	u, err := parse(&keptUpdates, src, readUpdate, params)
 	if err != nil {
 		return nil, invalidExpression("UpdateExpression", err)
 	}
+	u.sortActions()
 
 	return u, nil
 }
@@ -62,7 +63,8 @@ func (u *Update) WritesTo(name string) bool {
 // returns only the members or elements that were written.
 func (u *Update) Project(item attr.Item) attr.Item { return newProjection(u.paths).Apply(item) }
 
-func parseUpdate(src string, params *Params) (*Update, *Error) {
+// readUpdate returns the tree of an update whose references are not resolved.
+func readUpdate(src string) (*Update, *Error) {
 	p, err := newParser(src)
 	if err != nil {
 		return nil, err
@@ -103,16 +105,7 @@ func parseUpdate(src string, params *Params) (*Update, *Error) {
 		return nil, err
 	}
 
-	if err := u.check(sections); err != nil {
-		return nil, err
-	}
-
-	if err := u.bind(params); err != nil {
-		return nil, err
-	}
-	u.sortActions()
-
-	return u, nil
+	return u, u.check(sections)
 }
 
 // actions reads the clauses of one section.

@@ -8,6 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/pages"
 )
 
 // Creating an activity again returns the existing one, and it survives a restart.
@@ -102,7 +105,7 @@ func TestListActivitiesInPages(t *testing.T) {
 	}
 
 	for name, in := range map[string]*sfn.ListActivitiesInput{
-		"a token of another list": {NextToken: pageToken(keyMachine, 0, 1)},
+		"a token of another list": {NextToken: pages.Token(keys.Machine, 0, 1)},
 		"a token that is none":    {NextToken: aws.String("x")},
 	} {
 		if _, err := b.ListActivities(t.Context(), in); code(err) != "InvalidToken" {

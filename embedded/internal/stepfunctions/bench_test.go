@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"golang.org/x/sync/errgroup"
+
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // order is a document with the size of an order, about 1 KiB.
@@ -127,7 +129,7 @@ func (b *bench) pollOnce(ctx context.Context, activity string, sdk bool) (string
 	if err != nil {
 		return "", false
 	}
-	texts, err := textMembers(answer.(json.RawMessage), "taskToken")
+	texts, err := requests.Texts(answer.(json.RawMessage), "taskToken")
 
 	return texts[0], err == nil && texts[0] != ""
 }

@@ -13,10 +13,19 @@
 // (package execution): a start, a task's start, completion or heartbeat, a timer, a stop,
 // a redrive. The service applies each stimulus under the execution's lock and stores its
 // whole effect as one batch: the new state and the history events of that turn (stimulate.go,
-// store.go). The operations are listed in operations.go.
+// store.go). The operations are listed in operations.go and, with their rooms, in machines, activities and
+// mapruns.
 //
-// Task queues and timers are indexes in memory. New rebuilds them from the states of
+// Task queues and timers are indexes in memory (package waiting). New rebuilds them from the states of
 // running executions, a few hundred bytes each. Documents are in the history only.
+//
+// # Rooms
+//
+// Here is the way of an execution: execution_start.go, poll.go and task.go begin its turns, calls.go and
+// run.go those that no client begins. Below are rooms, none of which knows this package: keys, arns, requests
+// and pages are the forms of what is stored and said; settings, machines and activities are what an execution
+// finds; mapruns counts children; waiting and recent are memory; integrations and lambda make calls. asl,
+// jsonpath, jsonata, execution, events and teststate are the language.
 //
 // # Guarantees
 //
@@ -57,22 +66,22 @@
 // timeouts and heartbeats, also by path; the context object; all 18 intrinsic functions. Limits:
 // 256 KiB for documents, 25,000 events, 1 MiB for definitions.
 //
-// Distributed Maps (maprun*.go) run each item of the state's input, or each batch of items, as
+// Distributed Maps (package mapruns) run each item of the state's input, or each batch of items, as
 // an execution of its own. The state waits for a Map Run, a record that counts its children.
 // Each turn of a child and each turn of the parent that concerns the Map Run changes the record
 // in its own batch, so that the record always agrees with the executions. One goroutine of Run
-// reads the records that have changed and takes the next steps (maprun_advance.go): it starts,
+// reads the records that have changed and takes the next steps (maprun_advance.go, maprun_end.go): it starts,
 // redrives and stops children, and reports the end to the parent. The input of a child is
 // computed when the child starts, from the first item that the record says no child has.
 //
-// Service integrations (asl/integration.go, call.go, own.go): the operations of DynamoDB, SQS
+// Service integrations (asl/integration.go, calls.go, package integrations): the operations of DynamoDB, SQS
 // and Step Functions as AWS SDK integrations (arn:aws:states:::aws-sdk:dynamodb:updateItem),
 // request-response and .waitForTaskToken, and the optimized dynamodb:getItem, putItem,
 // updateItem, deleteItem, sqs:sendMessage and states:startExecution, the last one also with
 // .sync and .sync:2. The engine calls its own services. A call runs at least once: a call that a stop
 // interrupts is made again. An execution that a task starts without a name is started once.
 //
-// Functions of the embedding program (lambda.go) run through lambda:invoke, or by a function's ARN as the
+// Functions of the embedding program (package lambda) run through lambda:invoke, or by a function's ARN as the
 // Resource. In the second form the function gets the state's input as its payload, the function's result
 // is the task's result, and the history has the LambdaFunction events.
 //

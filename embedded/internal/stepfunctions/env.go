@@ -2,10 +2,12 @@ package stepfunctions
 
 import (
 	"math/rand/v2"
-	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/asl"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 )
 
 // randomness is a rand.Source for many goroutines: it draws from the global generator.
@@ -14,7 +16,7 @@ type randomness struct{}
 func (randomness) Uint64() uint64 { return rand.Uint64() } //nolint:gosec // jitter, MathRandom and UUID promise no secrecy
 
 // env returns the environment for a stimulus to the execution.
-func (s *Service) env(key executionKey, st *execution.State, rev *revision) *execution.Env {
+func (s *Service) env(key keys.Execution, st *execution.State, rev *machines.Revision) *execution.Env {
 	env := s.envOf(key, rev)
 	env.Identity = func() execution.Identity { return s.identity(st, rev) }
 
@@ -24,7 +26,7 @@ func (s *Service) env(key executionKey, st *execution.State, rev *revision) *exe
 
 	// A child runs the item processor of its Map as its machine, and an
 	// Express child has the limit of Express executions.
-	d := rev.program.States[st.Child.Map].Distributed
+	d := rev.Program.States[st.Child.Map].Distributed
 	if env.Machine = d.Child; d.Express {
 		env.Limit = expressSeconds
 	}
@@ -33,53 +35,43 @@ func (s *Service) env(key executionKey, st *execution.State, rev *revision) *exe
 }
 
 // identity returns the names and ARNs that the context object shows for an execution.
-func (s *Service) identity(st *execution.State, rev *revision) execution.Identity {
-	o, err := s.originOf(rev.Machine, st)
+func (s *Service) identity(st *execution.State, rev *machines.Revision) execution.Identity {
+	o, err := s.runs.Origin(rev.Machine, st)
 	// The context object cannot fail: without its Map Run, the child gets the machine's names.
 	if err != nil {
 		s.log.Error("step functions: context object", "machine", rev.Machine, "execution", st.Name, "error", err)
 	}
 
 	i := execution.Identity{
-		ARN:         s.originARN(o, st.Name),
+		ARN:         s.runs.ExecutionARN(o, st.Name),
 		RoleARN:     rev.RoleARN,
-		MachineARN:  s.machineARN(o),
+		MachineARN:  s.runs.MachineARN(o),
 		MachineName: rev.Machine,
 	}
-	if o.run != nil {
-		i.MachineName = labeled(rev.Machine, o.run.label())
+	if o.Run != nil {
+		i.MachineName = arns.Labeled(rev.Machine, o.Run.Label())
 	}
 
 	return i
 }
 
 // envOf returns the environment for a stimulus to an execution of the revision, without the identity.
-func (s *Service) envOf(key executionKey, rev *revision) *execution.Env {
+func (s *Service) envOf(key keys.Execution, rev *machines.Revision) *execution.Env {
 	env := &execution.Env{
-		Machine:        rev.program,
+		Machine:        rev.Program,
 		Now:            s.cfg.Clock.Now(),
 		Random:         s.random,
 		History:        history{s, key},
-		ActivityExists: s.activityExists,
+		ActivityExists: s.activities.Exists,
 		Sequence:       func() uint64 { return s.queueOrder.Add(1) },
 		NewSecret:      newSecret,
 		Token: func(thread int64, secret [execution.TokenSize]byte) string {
 			return taskToken{execution: key, thread: thread, secret: secret}.String()
 		},
 	}
-	if rev.program.Distributed {
-		env.NewRun = func(state *asl.State) (uint64, string, error) { return s.newRunName(rev.Machine, state) }
+	if rev.Program.Distributed {
+		env.NewRun = func(state *asl.State) (uint64, string, error) { return s.runs.NewName(rev.Machine, state) }
 	}
 
 	return env
-}
-
-func (s *Service) activityExists(arn string) bool {
-	s.activitiesMu.RLock()
-	defer s.activitiesMu.RUnlock()
-
-	// The name is the ARN's last part. The prefix refuses ARNs of other accounts and Regions.
-	_, ok := s.activities[arn[strings.LastIndexByte(arn, ':')+1:]]
-
-	return ok && strings.HasPrefix(arn, s.arn("activity", ""))
 }

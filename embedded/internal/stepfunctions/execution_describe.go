@@ -3,7 +3,10 @@ package stepfunctions
 import (
 	"context"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 type executionRequest struct {
@@ -16,20 +19,20 @@ type dataDetails struct {
 }
 
 type executionDescription struct {
-	ExecutionArn    string  `json:"executionArn"`
-	StateMachineArn string  `json:"stateMachineArn"`
-	VersionArn      string  `json:"stateMachineVersionArn,omitempty"`
-	AliasArn        string  `json:"stateMachineAliasArn,omitempty"`
-	MapRunArn       string  `json:"mapRunArn,omitempty"`
-	ItemCount       int64   `json:"itemCount,omitempty"` // only in lists
-	Name            string  `json:"name"`
-	Status          string  `json:"status"`
-	StartDate       stamp   `json:"startDate"`
-	StopDate        *stamp  `json:"stopDate,omitempty"`
-	RedriveCount    int     `json:"redriveCount"`
-	RedriveDate     *stamp  `json:"redriveDate,omitempty"`
-	Error           *string `json:"error,omitempty"`
-	Cause           *string `json:"cause,omitempty"`
+	ExecutionArn    string          `json:"executionArn"`
+	StateMachineArn string          `json:"stateMachineArn"`
+	VersionArn      string          `json:"stateMachineVersionArn,omitempty"`
+	AliasArn        string          `json:"stateMachineAliasArn,omitempty"`
+	MapRunArn       string          `json:"mapRunArn,omitempty"`
+	ItemCount       int64           `json:"itemCount,omitempty"` // only in lists
+	Name            string          `json:"name"`
+	Status          string          `json:"status"`
+	StartDate       requests.Stamp  `json:"startDate"`
+	StopDate        *requests.Stamp `json:"stopDate,omitempty"`
+	RedriveCount    int             `json:"redriveCount"`
+	RedriveDate     *requests.Stamp `json:"redriveDate,omitempty"`
+	Error           *string         `json:"error,omitempty"`
+	Cause           *string         `json:"cause,omitempty"`
 	// The rest is only in DescribeExecution.
 	Input               *string      `json:"input,omitempty"`
 	InputDetails        *dataDetails `json:"inputDetails,omitempty"`
@@ -40,24 +43,24 @@ type executionDescription struct {
 }
 
 // summarize returns the part of a description that lists have too.
-func (s *Service) summarize(o origin, st *execution.State) *executionDescription {
+func (s *Service) summarize(o mapruns.Origin, st *execution.State) *executionDescription {
 	d := &executionDescription{
-		ExecutionArn:    s.originARN(o, st.Name),
-		StateMachineArn: s.machineARN(o),
-		VersionArn:      s.versionARN(o.machine, st.Version),
-		AliasArn:        s.optionalAliasARN(o.machine, st.Alias),
+		ExecutionArn:    s.runs.ExecutionARN(o, st.Name),
+		StateMachineArn: s.runs.MachineARN(o),
+		VersionArn:      s.account.Version(o.Machine, st.Version),
+		AliasArn:        s.account.Alias(o.Machine, st.Alias),
 		Name:            st.Name,
 		Status:          st.Status.String(),
-		StartDate:       stamp(st.Started),
-		StopDate:        optionalStamp(st.Stopped),
+		StartDate:       requests.Stamp(st.Started),
+		StopDate:        requests.OptionalStamp(st.Stopped),
 		RedriveCount:    st.Redrives,
-		RedriveDate:     optionalStamp(st.Redriven),
+		RedriveDate:     requests.OptionalStamp(st.Redriven),
 	}
-	if o.run == nil {
+	if o.Run == nil {
 		return d
 	}
 
-	if d.MapRunArn = s.runARN(o.run); o.run.Express {
+	if d.MapRunArn = s.runs.ARN(o.Run); o.Run.Express {
 		// The service does not return the date for Express executions.
 		d.RedriveDate = nil
 	}
@@ -65,17 +68,8 @@ func (s *Service) summarize(o origin, st *execution.State) *executionDescription
 	return d
 }
 
-// optionalAliasARN returns the ARN of an alias, "" for the name "".
-func (s *Service) optionalAliasARN(machine, name string) string {
-	if name == "" {
-		return ""
-	}
-
-	return s.aliasARN(machine, name)
-}
-
 func (s *Service) describeExecution(_ context.Context, in *executionRequest) (any, error) {
-	if err := checkIncluded(in.IncludedData); err != nil {
+	if err := requests.CheckIncluded(in.IncludedData); err != nil {
 		return nil, err
 	}
 
@@ -89,7 +83,7 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 		return nil, err
 	}
 
-	o, err := s.originOf(m.Name, st)
+	o, err := s.runs.Origin(m.Name, st)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +99,12 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 
 	// A child's own status stays FAILED, TIMED_OUT or ABORTED: only its
 	// Map Run knows that it waits for a redrive.
-	d.RedriveStatus, d.RedriveStatusReason = s.redriveStatus(st, o.run)
-	if o.run.waits(key, st) {
+	d.RedriveStatus, d.RedriveStatusReason = s.redriveStatus(st, o.Run)
+	if o.Run.Waits(key, st) {
 		d.Status = pendingRedrive
 	}
 
-	if in.IncludedData == metadataOnly {
+	if in.IncludedData == requests.MetadataOnly {
 		return d, nil
 	}
 
@@ -148,23 +142,23 @@ func (s *Service) describeForExecution(_ context.Context, in *executionRequest) 
 		return nil, err
 	}
 
-	rev, err := s.revision(m.ID, st.Revision)
+	rev, err := s.machines.Revision(m.ID, st.Revision)
 	if err != nil {
 		return nil, err
 	}
 
-	answer := s.definitionAnswer(m, rev)
-	answer["updateDate"] = stamp(rev.Updated)
+	answer := s.machines.Describe(m, rev)
+	answer["updateDate"] = requests.Stamp(rev.Updated)
 
-	o, err := s.originOf(m.Name, st)
-	if err != nil || o.run == nil {
+	o, err := s.runs.Origin(m.Name, st)
+	if err != nil || o.Run == nil {
 		return answer, err
 	}
 
 	// The machine of a child is the item processor of the Map.
-	answer["stateMachineArn"], answer["name"] = s.machineARN(o), labeled(m.Name, o.run.label())
-	answer["definition"] = string(rev.program.States[o.run.Map].Distributed.Definition)
-	answer["label"], answer["mapRunArn"] = o.run.label(), s.runARN(o.run)
+	answer["stateMachineArn"], answer["name"] = s.runs.MachineARN(o), arns.Labeled(m.Name, o.Run.Label())
+	answer["definition"] = string(rev.Program.States[o.Run.Map].Distributed.Definition)
+	answer["label"], answer["mapRunArn"] = o.Run.Label(), s.runs.ARN(o.Run)
 
 	return answer, nil
 }

@@ -6,6 +6,10 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/events"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // historyBytes is the size of the documents after which a page of history ends, in bytes.
@@ -24,7 +28,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	size, err := pageSize(in.MaxResults)
+	size, err := pages.Size(in.MaxResults)
 	if err != nil {
 		return nil, err
 	}
@@ -34,14 +38,14 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	if o, err := s.originOf(m.Name, st); err != nil {
+	if o, err := s.runs.Origin(m.Name, st); err != nil {
 		return nil, err
-	} else if o.run != nil && o.run.Express {
+	} else if o.Run != nil && o.Run.Express {
 		// The history of an Express execution cannot be read, also when a Map Run has started it.
-		return nil, wrongType()
+		return nil, machines.WrongType()
 	}
 
-	rev, err := s.revision(m.ID, st.Revision)
+	rev, err := s.machines.Revision(m.ID, st.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +57,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 
 	// The token names the event with which the next page begins, in either direction.
 	if in.NextToken != "" {
-		if at, err = readPageToken(in.NextToken, keyHistory, key.id); err != nil {
+		if at, err = pages.Read(in.NextToken, keys.History, key.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -61,13 +65,13 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	// An absent IncludeExecutionData means true.
 	p := &historyPage{
 		view: events.View{
-			Program: rev.program,
+			Program: rev.Program,
 			History: history{s, key},
 			Role:    rev.RoleARN,
 			Region:  s.cfg.Region,
-			Runs:    s.arn("mapRun", m.Name) + "/",
-			Version: s.versionARN(m.Name, st.Version),
-			Alias:   s.optionalAliasARN(m.Name, st.Alias),
+			Runs:    s.account.ARN("mapRun", m.Name) + "/",
+			Version: s.account.Version(m.Name, st.Version),
+			Alias:   s.account.Alias(m.Name, st.Alias),
 			Data:    in.IncludeExecutionData == nil || *in.IncludeExecutionData,
 		},
 		size: size,
@@ -83,7 +87,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		NextToken *string          `json:"nextToken,omitempty"`
 	}{Events: p.events}
 	if next > 0 {
-		answer.NextToken = pageToken(keyHistory, key.id, uint64(next))
+		answer.NextToken = pages.Token(keys.History, key.ID, uint64(next))
 	}
 
 	return answer, nil
@@ -99,18 +103,18 @@ type historyPage struct {
 
 // fill reads events from the one with id at onwards. It returns the id of the first that
 // did not fit, or 0.
-func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool) (next int64, err error) {
+func (p *historyPage) fill(s *Service, key keys.Execution, at int64, reverse bool) (next int64, err error) {
 	// Not nil, so that the answer has [] and not null.
 	p.events = []map[string]any{}
 
-	lo, hi := key.history(0), key.history(at+1)
+	lo, hi := key.History(0), key.History(at+1)
 	if !reverse {
 		// A turn is stored under the ID of its first event, so the turn that holds event at is the newest
 		// turn that begins at or before at.
 		// Every event's ID is smaller than 1<<62.
-		lo, hi = key.history(at), key.history(1<<62)
+		lo, hi = key.History(at), key.History(1<<62)
 
-		err = s.db.Scan(key.history(0), key.history(at+1), true, func(k, _ []byte) (bool, error) {
+		err = s.db.Scan(key.History(0), key.History(at+1), true, func(k, _ []byte) (bool, error) {
 			lo = append([]byte(nil), k...)
 			return false, nil
 		})
@@ -122,7 +126,7 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 	err = s.db.Scan(lo, hi, reverse, func(k, v []byte) (bool, error) {
 		var turn []execution.Event
 
-		err := execution.ReadEvents(int64(number(k)), v, func(e *execution.Event) bool {
+		err := execution.ReadEvents(int64(keys.Number(k)), v, func(e *execution.Event) bool {
 			// ReadEvents reuses its event and calls in ascending order, so the
 			// events are copied and turned around below.
 			if reverse && e.ID <= at || !reverse && e.ID >= at {
@@ -166,7 +170,7 @@ func (p *historyPage) add(e *execution.Event) error {
 		return err
 	}
 
-	event["timestamp"] = stamp(e.At)
+	event["timestamp"] = requests.Stamp(e.At)
 	p.events = append(p.events, event)
 	p.bytes += bytes
 

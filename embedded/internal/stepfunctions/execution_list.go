@@ -8,6 +8,11 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/pages"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // listExecutions lists a machine's executions, newest first.
@@ -20,14 +25,14 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	size, err := pageSize(in.MaxResults)
+	size, err := pages.Size(in.MaxResults)
 	if err != nil {
 		return nil, err
 	}
 
 	before := ^uint64(0)
 	if in.NextToken != "" {
-		if before, err = readPageToken(in.NextToken, keyRunning, from.number); err != nil {
+		if before, err = pages.Read(in.NextToken, keys.Running, from.number); err != nil {
 			return nil, err
 		}
 	}
@@ -43,7 +48,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 	var more bool
 
 	if in.StatusFilter == pendingRedrive {
-		found, more, err = s.waitingChildren(from.run, before, size, of)
+		found, more, err = s.waitingChildren(from.Run, before, size, of)
 	} else {
 		found, more, err = s.newestExecutions(from.number, in.StatusFilter, before, size, of)
 	}
@@ -57,12 +62,12 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 		NextToken  *string                 `json:"nextToken,omitempty"`
 	}{Executions: make([]*executionDescription, len(found))}
 	for i, f := range found {
-		d := s.summarize(from.origin, f.state)
-		if from.run != nil {
+		d := s.summarize(from.Origin, f.state)
+		if from.Run != nil {
 			d.ItemCount = f.state.Child.Items
 		}
 
-		if from.run.waits(executionKey{from.number, f.id}, f.state) {
+		if from.Run.Waits(keys.Execution{Machine: from.number, ID: f.id}, f.state) {
 			d.Status = pendingRedrive
 		}
 
@@ -71,7 +76,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 
 	// The numbers of executions grow, so an execution that starts meanwhile moves no page.
 	if more {
-		answer.NextToken = pageToken(keyRunning, from.number, found[len(found)-1].id)
+		answer.NextToken = pages.Token(keys.Running, from.number, found[len(found)-1].id)
 	}
 
 	// The list shows turns that may not be on disk yet.
@@ -80,7 +85,7 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 
 // listSource is the source of a list of executions: a machine or a Map Run.
 type listSource struct {
-	origin
+	mapruns.Origin
 	number uint64 // of the machine or of the Map Run
 	keep   func(*execution.State) bool
 }
@@ -88,48 +93,40 @@ type listSource struct {
 func (s *Service) listSource(machineARN, runARN string) (l listSource, err error) {
 	switch {
 	case machineARN == "" && runARN == "":
-		return l, validation("Must provide a StateMachine ARN or MapRun ARN")
+		return l, requests.Invalid("Must provide a StateMachine ARN or MapRun ARN")
 	case machineARN != "" && runARN != "":
-		return l, validation("Only one of stateMachineArn and mapRunArn can be specified")
+		return l, requests.Invalid("Only one of stateMachineArn and mapRunArn can be specified")
 	case runARN != "":
-		k, r, err := s.runNamed(runARN)
+		k, r, err := s.runs.Named(runARN)
 		if err != nil {
 			return l, err
 		}
 
 		// The children have the Map Run's number in their keys, so the list needs no filter.
-		return listSource{origin{r.Machine, r}, k.id, func(*execution.State) bool { return true }}, nil
+		return listSource{mapruns.Origin{Machine: r.Machine, Run: r}, k.ID, func(*execution.State) bool { return true }}, nil
 	}
 
-	t, err := s.startTarget(machineARN)
+	t, err := s.machines.Target(machineARN)
 	if err != nil {
 		return l, err
 	}
 
-	if t.machine.Express {
-		return l, wrongType()
+	if t.Machine.Express {
+		return l, machines.WrongType()
 	}
 
-	return listSource{origin{machine: t.machine.Name}, t.machine.ID, t.started}, nil
+	return listSource{mapruns.Origin{Machine: t.Machine.Name}, t.Machine.ID, t.Started}, nil
 }
 
 // pendingRedrive is the status of a child that waits for a redrive.
 const pendingRedrive = "PENDING_REDRIVE"
 
-// waits reports whether a child of the Map Run, which may be nil, waits for a redrive.
-// A redrive takes the children in the order of their numbers. RedriveAt is
-// the first child that the redrive has not reached.
-func (r *mapRun) waits(k executionKey, st *execution.State) bool {
-	return r != nil && r.RedriveAt != 0 && k.id >= r.RedriveAt &&
-		st.Status != execution.Running && st.Status != execution.Succeeded
-}
-
 // waitingChildren is newestExecutions for the children that wait for a redrive.
 func (s *Service) waitingChildren(
-	r *mapRun, before uint64, size int, keep func(*execution.State) bool,
+	r *mapruns.Run, before uint64, size int, keep func(*execution.State) bool,
 ) (found []listed, more bool, err error) {
 	if r == nil {
-		return nil, false, validation("PENDING_REDRIVE needs a mapRunArn")
+		return nil, false, requests.Invalid("PENDING_REDRIVE needs a mapRunArn")
 	}
 
 	if r.RedriveAt == 0 {
@@ -160,7 +157,7 @@ func redriveFilter(filter string) (func(*execution.State) bool, error) {
 		return func(st *execution.State) bool { return st.Redrives == 0 }, nil
 	}
 
-	return nil, validation("redriveFilter must be one of REDRIVEN, NOT_REDRIVEN")
+	return nil, requests.Invalid("redriveFilter must be one of REDRIVEN, NOT_REDRIVEN")
 }
 
 // listed is an execution in a list.
@@ -177,14 +174,14 @@ func (s *Service) newestExecutions(
 	scan := func(kind byte) error {
 		count := 0
 
-		return s.db.Scan(key(kind, machine), key(kind, machine, before), true, func(k, v []byte) (bool, error) {
+		return s.db.Scan(keys.Of(kind, machine), keys.Of(kind, machine, before), true, func(k, v []byte) (bool, error) {
 			st, err := execution.ReadState(v)
 			if err != nil {
-				return false, fmt.Errorf("read execution %d: %w", number(k), err)
+				return false, fmt.Errorf("read execution %d: %w", keys.Number(k), err)
 			}
 
 			if keep(st) {
-				found = append(found, listed{number(k), st})
+				found = append(found, listed{keys.Number(k), st})
 				count++
 			}
 
@@ -198,14 +195,14 @@ func (s *Service) newestExecutions(
 	case status == "":
 		// Running executions first: an execution that ends between the scans is found twice instead of
 		// never.
-		if err = scan(keyRunning); err == nil {
-			err = scan(keyEnded)
+		if err = scan(keys.Running); err == nil {
+			err = scan(keys.Ended)
 		}
 	case !known:
-		return nil, false, validation("1 validation error detected: Value '%s' at 'statusFilter' failed to satisfy constraint: "+
+		return nil, false, requests.Invalid("1 validation error detected: Value '%s' at 'statusFilter' failed to satisfy constraint: "+
 			"Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING]", status)
 	case want == execution.Running:
-		err = scan(keyRunning)
+		err = scan(keys.Running)
 	default:
 		found, err = s.newestWithStatus(machine, want, before, size, keep)
 	}
@@ -226,18 +223,18 @@ func (s *Service) newestExecutions(
 func (s *Service) newestWithStatus(
 	machine uint64, status execution.Status, before uint64, size int, keep func(*execution.State) bool,
 ) (found []listed, err error) {
-	lo := executionKey{machine, 0}.status(status)
-	hi := executionKey{machine, before}.status(status)
+	lo := keys.Execution{Machine: machine, ID: 0}.Status(status)
+	hi := keys.Execution{Machine: machine, ID: before}.Status(status)
 	err = s.db.Scan(lo, hi, true, func(k, _ []byte) (bool, error) {
-		_, st, err := s.loadExecution(executionKey{machine, number(k)})
+		_, st, err := s.loadExecution(keys.Execution{Machine: machine, ID: keys.Number(k)})
 		// Removed since the scan, with its machine.
-		if errors.Is(err, errNoExecution) {
+		if errors.Is(err, requests.ErrNoExecution) {
 			return true, nil
 		}
 
 		// The scan holds no lock, so a redrive may have changed the status since.
 		if err == nil && st.Status == status && keep(st) {
-			found = append(found, listed{number(k), st})
+			found = append(found, listed{keys.Number(k), st})
 		}
 
 		return len(found) <= size, err

@@ -5,36 +5,39 @@ import (
 	"fmt"
 	"strings"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/wire"
 )
 
 // executionNamed returns the execution with an ARN, and its machine. It finds an Express execution only if
 // a Map Run has started it.
-func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
+func (s *Service) executionNamed(arn string) (keys.Execution, *machines.Machine, error) {
 	// Only a child of a Map Run has a slash in its ARN, between the machine's name and the label.
 	resource := "execution"
 	if _, rest, _ := strings.Cut(arn, ":express:"); strings.Contains(rest, "/") {
 		resource = "express"
 	}
 
-	rest, ours, err := s.resourceName(arn, resource)
+	rest, ours, err := s.account.Name(arn, resource)
 	if err != nil {
-		return executionKey{}, nil, err
+		return keys.Execution{}, nil, err
 	}
 
 	machineName, name, ok := strings.Cut(rest, ":")
 	if !ok || name == "" {
-		return executionKey{}, nil, invalidARN(arn, "Invalid ARN: the execution's name is missing")
+		return keys.Execution{}, nil, arns.Invalid(arn, "Invalid ARN: the execution's name is missing")
 	}
 
 	machineName, label, isChild := strings.Cut(machineName, "/")
 	missing := executionDoesNotExist(arn)
 
-	m := s.lookup(machineName)
+	m := s.machines.Lookup(machineName)
 
 	if m == nil || !ours {
-		return executionKey{}, nil, missing
+		return keys.Execution{}, nil, missing
 	}
 
 	if resource == "express" {
@@ -42,22 +45,22 @@ func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
 		name, _, _ = strings.Cut(name, ":")
 	}
 
-	id, found, err := s.db.Get(childNameKey(m.ID, label, name))
+	id, found, err := s.db.Get(keys.ChildName(m.ID, label, name))
 	if err != nil {
-		return executionKey{}, nil, fmt.Errorf("look up execution %s: %w", name, err)
+		return keys.Execution{}, nil, fmt.Errorf("look up execution %s: %w", name, err)
 	}
 
 	if !found {
-		return executionKey{}, nil, missing
+		return keys.Execution{}, nil, missing
 	}
 
 	// The entry of a child's name holds two numbers: the Map Run's, which
 	// stands for the machine's in keys, and the child's.
 	if isChild {
-		return executionKey{binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])}, m, nil
+		return keys.Execution{Machine: binary.BigEndian.Uint64(id), ID: binary.BigEndian.Uint64(id[8:])}, m, nil
 	}
 
-	return executionKey{m.ID, binary.BigEndian.Uint64(id)}, m, nil
+	return keys.Execution{Machine: m.ID, ID: binary.BigEndian.Uint64(id)}, m, nil
 }
 
 func executionDoesNotExist(arn string) error {
@@ -65,7 +68,7 @@ func executionDoesNotExist(arn string) error {
 }
 
 // readExecution returns an execution's state after it is on disk.
-func (s *Service) readExecution(key executionKey) (*execution.State, error) {
+func (s *Service) readExecution(key keys.Execution) (*execution.State, error) {
 	lock := s.lock(key)
 	lock.Lock()
 	_, st, err := s.loadExecution(key)

@@ -7,6 +7,10 @@ import (
 	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -25,7 +29,7 @@ func (s *Service) redriveExecution(ctx context.Context, in *struct {
 	token := ""
 	if in.ClientToken != nil {
 		if token = *in.ClientToken; !clientToken().MatchString(token) {
-			return nil, validation("1 validation error detected: Value '%s' at 'clientToken' failed to satisfy constraint: "+
+			return nil, requests.Invalid("1 validation error detected: Value '%s' at 'clientToken' failed to satisfy constraint: "+
 				"Member must satisfy regular expression pattern: [!-~]+ and have length between 1 and 64", token)
 		}
 	}
@@ -70,17 +74,31 @@ func (s *Service) redriveExecution(ctx context.Context, in *struct {
 		err = s.db.Barrier()
 	}
 
-	return map[string]any{"redriveDate": stamp(redriven)}, err
+	return map[string]any{"redriveDate": requests.Stamp(redriven)}, err
 }
 
 // revive applies a stimulus that lets an ended execution run again.
-func (s *Service) revive(ctx context.Context, m *machine, key executionKey, apply stimulus) (*store.Batch, error) {
+func (s *Service) revive(ctx context.Context, m *machines.Machine, key keys.Execution, apply stimulus) (*store.Batch, error) {
 	// The deletion of the machine must not run between this check and the new turn.
-	release, held := s.hold(m)
+	release, held := s.machines.Hold(m)
 	if !held {
 		return nil, &execution.NotRedrivableError{Reason: "Execution cannot be redriven because its state machine is being deleted"}
 	}
 	defer release()
 
 	return s.stimulate(ctx, key, apply)
+}
+
+// redriveStatus returns whether an execution can be redriven, and why not.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html
+func (s *Service) redriveStatus(st *execution.State, r *mapruns.Run) (status, reason string) {
+	reason = st.NotRedrivable(s.cfg.Clock.Now())
+	switch {
+	case reason != "":
+		return "NOT_REDRIVABLE", reason
+	case r != nil:
+		return "REDRIVABLE_BY_MAP_RUN", ""
+	default:
+		return "REDRIVABLE", ""
+	}
 }

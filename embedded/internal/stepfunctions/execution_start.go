@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"hash/fnv"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -17,7 +22,7 @@ import (
 // ExecutionAlreadyExists, also long after the execution has ended.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 func (s *Service) startExecution(ctx context.Context, body []byte) (any, error) {
-	in, err := textMembers(body, "stateMachineArn", "name", "input", "traceHeader")
+	in, err := requests.Texts(body, "stateMachineArn", "name", "input", "traceHeader")
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +50,8 @@ func (s *Service) startExecution(ctx context.Context, body []byte) (any, error) 
 
 // startAnswer is the answer of StartExecution.
 type startAnswer struct {
-	ExecutionArn string `json:"executionArn"`
-	StartDate    stamp  `json:"startDate"`
+	ExecutionArn string         `json:"executionArn"`
+	StartDate    requests.Stamp `json:"startDate"`
 }
 
 // startParameters checks the name and the input of an execution and returns them with their
@@ -58,7 +63,7 @@ func (s *Service) startParameters(name, text string) (string, []byte, error) {
 	}
 
 	if len(input) > execution.MaxDocument {
-		return "", nil, validation("1 validation error detected: Value at 'input' failed to satisfy constraint: "+
+		return "", nil, requests.Invalid("1 validation error detected: Value at 'input' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", execution.MaxDocument)
 	}
 
@@ -70,7 +75,7 @@ func (s *Service) startParameters(name, text string) (string, []byte, error) {
 		return s.newName(), input, nil
 	}
 
-	return name, input, checkName(name)
+	return name, input, arns.CheckName(name)
 }
 
 // newName returns a name in the form of a random UUID.
@@ -82,19 +87,19 @@ func (s *Service) newName() string {
 // start stores a new execution, or finds the execution with that name. It returns the answer, and a
 // function that makes the answer durable.
 func (s *Service) start(ctx context.Context, arn, name string, input []byte) (answer *startAnswer, sync func() error, err error) {
-	t, err := s.startTarget(arn)
+	t, err := s.machines.Target(arn)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	// From the look-up above to the first turn, the machine must not be deleted.
-	release, held := s.hold(t.machine)
+	release, held := s.machines.Hold(t.Machine)
 	if !held {
-		return nil, nil, machineDeleting(arn)
+		return nil, nil, machines.Deleting(arn)
 	}
 	defer release()
 
-	if t.machine.Express {
+	if t.Machine.Express {
 		answer, err = s.startExpress(t, name, input)
 		// startExpress has committed its record, so nothing is left to sync.
 		return answer, func() error { return nil }, err
@@ -111,21 +116,21 @@ func (s *Service) start(ctx context.Context, arn, name string, input []byte) (an
 		sync = batch.Sync
 	}
 
-	return &startAnswer{s.executionARN(t.machine.Name, name), stamp(started)}, sync, nil
+	return &startAnswer{s.account.Execution(t.Machine.Name, name), requests.Stamp(started)}, sync, nil
 }
 
 // startStandard stores a new execution of a Standard machine. If an execution with that name exists, the
 // batch is nil. The caller holds the machine.
-func (s *Service) startStandard(ctx context.Context, t target, name string, input []byte) (*store.Batch, int64, error) {
-	m := t.machine
+func (s *Service) startStandard(ctx context.Context, t machines.Target, name string, input []byte) (*store.Batch, int64, error) {
+	m := t.Machine
 
-	rev, err := s.revision(m.ID, t.revision)
+	rev, err := s.machines.Revision(m.ID, t.Revision)
 	if err != nil {
 		return nil, 0, err
 	}
 
 	// One start at a time looks up the name and takes it. Names that share a lock only wait longer.
-	named := executionNameKey(m.ID, name)
+	named := keys.ExecutionName(m.ID, name)
 	hash := fnv.New64a()
 	_, _ = hash.Write(named)
 	lock := &s.nameLocks[hash.Sum64()%lockStripes]
@@ -138,26 +143,26 @@ func (s *Service) startStandard(ctx context.Context, t target, name string, inpu
 	}
 
 	if taken {
-		started, err := s.answerStarted(executionKey{m.ID, binary.BigEndian.Uint64(id)}, m.Name, name, input)
+		started, err := s.answerStarted(keys.Execution{Machine: m.ID, ID: binary.BigEndian.Uint64(id)}, m.Name, name, input)
 		return nil, started, err
 	}
 
 	// A number that an error below wastes is never used again. Gaps do no harm.
-	next, err := s.ids.next()
+	next, err := s.ids.Next()
 	if err != nil {
 		return nil, 0, err
 	}
 
-	st := &execution.State{Name: name, Revision: rev.ID, Version: t.version, Alias: t.alias}
+	st := &execution.State{Name: name, Revision: rev.ID, Version: t.Version, Alias: t.Alias}
 
-	first := &firstTurn{named: named, value: binary.BigEndian.AppendUint64(nil, next)}
+	first := &mapruns.First{Named: named, Value: binary.BigEndian.AppendUint64(nil, next)}
 
-	return s.storeFirstTurn(ctx, executionKey{m.ID, next}, first, st, rev, input)
+	return s.storeFirstTurn(ctx, keys.Execution{Machine: m.ID, ID: next}, first, st, rev, input)
 }
 
 // storeFirstTurn runs and stores the execution's first turn.
 func (s *Service) storeFirstTurn(
-	ctx context.Context, key executionKey, first *firstTurn, st *execution.State, rev *revision, input []byte,
+	ctx context.Context, key keys.Execution, first *mapruns.First, st *execution.State, rev *machines.Revision, input []byte,
 ) (*store.Batch, int64, error) {
 	// storeTurn makes tasks and timers visible before it returns, so workers
 	// may come at once. They wait for this lock.
@@ -179,7 +184,7 @@ func (s *Service) storeFirstTurn(
 }
 
 // answerStarted answers the start of a name that is taken.
-func (s *Service) answerStarted(key executionKey, machine, name string, input []byte) (int64, error) {
+func (s *Service) answerStarted(key keys.Execution, machine, name string, input []byte) (int64, error) {
 	_, st, err := s.loadExecution(key)
 	if err != nil {
 		return 0, err
@@ -195,5 +200,5 @@ func (s *Service) answerStarted(key executionKey, machine, name string, input []
 		return st.Started, nil
 	}
 
-	return 0, wire.Errorf("ExecutionAlreadyExists", "Execution Already Exists: '%s'", s.executionARN(machine, name))
+	return 0, wire.Errorf("ExecutionAlreadyExists", "Execution Already Exists: '%s'", s.account.Execution(machine, name))
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 func (s *Service) stopExecution(ctx context.Context, in *struct{ ExecutionArn, Error, Cause string }) (any, error) {
@@ -22,7 +24,7 @@ func (s *Service) stopExecution(ctx context.Context, in *struct{ ExecutionArn, E
 	batch, err := s.stimulate(ctx, key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		// A child of an Express Map: only these have a limit of their own.
 		if st.Child != nil && env.Limit != 0 {
-			return nil, wrongType()
+			return nil, machines.WrongType()
 		}
 
 		turn, err := env.Stop(st, in.Error, in.Cause)
@@ -38,8 +40,8 @@ func (s *Service) stopExecution(ctx context.Context, in *struct{ ExecutionArn, E
 
 	// Stopping an ended execution changes nothing and succeeds. Its end may not be on disk yet.
 	if errors.Is(err, execution.ErrNotRunning) {
-		return map[string]any{"stopDate": stamp(stopped)}, s.db.Barrier()
+		return map[string]any{"stopDate": requests.Stamp(stopped)}, s.db.Barrier()
 	}
 
-	return map[string]any{"stopDate": stamp(stopped)}, err
+	return map[string]any{"stopDate": requests.Stamp(stopped)}, err
 }

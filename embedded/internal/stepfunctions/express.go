@@ -8,6 +8,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/requests"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
 
@@ -34,48 +38,40 @@ type expressRecord struct {
 	Input    string `json:"input"`
 }
 
-func (k executionKey) express() []byte { return key(keyExpress, k.machine, k.id) }
-
-// expressARN returns the ARN of an Express execution. Its last part tells executions of one
-// name apart.
-func (s *Service) expressARN(machine, name, run string) string {
-	return s.arn("express", machine) + ":" + name + ":" + run
-}
-
 // startExpress stores an Express execution and queues it. Names need not be unique. The caller
 // holds the machine.
-func (s *Service) startExpress(t target, name string, input []byte) (*startAnswer, error) {
-	id, err := s.ids.next()
+func (s *Service) startExpress(t machines.Target, name string, input []byte) (*startAnswer, error) {
+	id, err := s.ids.Next()
 	if err != nil {
 		return nil, err
 	}
 
-	k := executionKey{t.machine.ID, id}
+	k := keys.Execution{Machine: t.Machine.ID, ID: id}
 	// Run is stored, so that the ARN stays the same when a crash makes the execution run again.
-	record := expressRecord{Machine: t.machine.Name, Revision: t.revision, Name: name, Run: s.newName(), Input: string(input)}
-	started := stamp(s.cfg.Clock.Now().UnixMilli())
+	record := expressRecord{Machine: t.Machine.Name, Revision: t.Revision, Name: name, Run: s.newName(), Input: string(input)}
+	started := requests.Stamp(s.cfg.Clock.Now().UnixMilli())
 
 	// The record is on disk before the execution is queued: from here on the execution
 	// runs at least once.
-	if err := s.commitRecord(k.express(), record); err != nil {
+	if err := keys.Store(s.db, k.Express(), record); err != nil {
 		return nil, err
 	}
 
 	s.queueExpress(k)
 
-	return &startAnswer{s.expressARN(record.Machine, name, record.Run), started}, nil
+	return &startAnswer{s.account.Express(record.Machine, name, record.Run), started}, nil
 }
 
-func (s *Service) queueExpress(k executionKey) {
-	s.queue(expressQueue).put(taskOrder{queuedTask{execution: k}, int64(k.id)})
+func (s *Service) queueExpress(k keys.Execution) {
+	s.queues.Of(expressQueue).Put(waiting.Placed{Task: waiting.Task{Execution: k}, Order: int64(k.ID)})
 }
 
 // recoverExpress queues the Express executions that have not ended.
 func (s *Service) recoverExpress() error {
-	prefix := key(keyExpress)
+	prefix := keys.Of(keys.Express)
 
 	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, _ []byte) (bool, error) {
-		s.queueExpress(executionKey{machine: number(k[:len(k)-8]), id: number(k)})
+		s.queueExpress(keys.Execution{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
 		return true, nil
 	})
 }
@@ -86,16 +82,16 @@ func (s *Service) runExpresses(ctx context.Context) error {
 	g.SetLimit(expressAtATime)
 
 	for {
-		task, ok := s.queue(expressQueue).take(ctx)
+		task, ok := s.queues.Of(expressQueue).Take(ctx)
 		if !ok {
 			return g.Wait()
 		}
 
 		// At the limit, Go blocks, and further executions stay in the queue.
 		g.Go(func() error {
-			if err := s.runExpress(ctx, task.execution); err != nil && ctx.Err() == nil {
-				s.log.Error("step functions: express execution", "machine", task.execution.machine,
-					"execution", task.execution.id, "error", err)
+			if err := s.runExpress(ctx, task.Execution); err != nil && ctx.Err() == nil {
+				s.log.Error("step functions: express execution", "machine", task.Execution.Machine,
+					"execution", task.Execution.ID, "error", err)
 			}
 
 			return nil
@@ -105,8 +101,8 @@ func (s *Service) runExpresses(ctx context.Context) error {
 
 // runExpress runs one asynchronous execution to its end and forgets it. After an error its
 // record stays, and it runs again when the engine is opened.
-func (s *Service) runExpress(ctx context.Context, k executionKey) error {
-	text, ok, err := s.db.Get(k.express())
+func (s *Service) runExpress(ctx context.Context, k keys.Execution) error {
+	text, ok, err := s.db.Get(k.Express())
 	// Without a record, the execution was deleted with its machine.
 	if err != nil || !ok {
 		return err
@@ -117,7 +113,7 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 		return fmt.Errorf("read the record: %w", err)
 	}
 
-	rev, err := s.revision(k.machine, record.Revision)
+	rev, err := s.machines.Revision(k.Machine, record.Revision)
 	if err != nil {
 		return err
 	}
@@ -127,13 +123,13 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 		return err
 	}
 
-	s.log.Debug("step functions: express execution has ended", "execution", s.expressARN(record.Machine, record.Name, record.Run),
+	s.log.Debug("step functions: express execution has ended", "execution", s.account.Express(record.Machine, record.Name, record.Run),
 		"status", m.state.Status.String(), "error", m.state.Error, "cause", m.state.Cause)
 
 	// The record is deleted only after the end: a crash before this point lets the
 	// execution run again.
 	b := s.db.NewBatch()
-	b.Delete(k.express())
+	b.Delete(k.Express())
 
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("remove the record: %w", err)
@@ -143,12 +139,12 @@ func (s *Service) runExpress(ctx context.Context, k executionKey) error {
 }
 
 // newExpress returns an Express execution that has not started.
-func (s *Service) newExpress(rev *revision, name, run string, sync bool) *memory {
+func (s *Service) newExpress(rev *machines.Revision, name, run string, sync bool) *memory {
 	// The zero key: nothing is stored under it, newMemory replaces the history that would use it, and
 	// Express machines have no task tokens.
-	env := s.envOf(executionKey{}, rev)
+	env := s.envOf(keys.Execution{}, rev)
 	identity := s.identity(&execution.State{Name: name}, rev)
-	identity.ARN, identity.NoRedrives = s.expressARN(rev.Machine, name, run), sync
+	identity.ARN, identity.NoRedrives = s.account.Express(rev.Machine, name, run), sync
 	env.Identity = func() execution.Identity { return identity }
 	env.Limit = expressSeconds
 
@@ -171,7 +167,7 @@ func (m *memory) start(ctx context.Context, input []byte) error {
 // runs at most once, because nothing of it is stored.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartSyncExecution.html
 func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Name, Input, IncludedData, TraceHeader string }) (any, error) {
-	if err := checkIncluded(in.IncludedData); err != nil {
+	if err := requests.CheckIncluded(in.IncludedData); err != nil {
 		return nil, err
 	}
 
@@ -181,17 +177,17 @@ func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Na
 	}
 
 	// The machine is not held: a deletion has nothing of this execution to remove.
-	t, err := s.startTarget(in.StateMachineArn)
+	t, err := s.machines.Target(in.StateMachineArn)
 	switch {
 	case err != nil:
 		return nil, err
-	case t.machine.Deleting:
-		return nil, machineDeleting(in.StateMachineArn)
-	case !t.machine.Express:
-		return nil, wrongType()
+	case t.Machine.Deleting:
+		return nil, machines.Deleting(in.StateMachineArn)
+	case !t.Machine.Express:
+		return nil, machines.WrongType()
 	}
 
-	rev, err := s.revision(t.machine.ID, t.revision)
+	rev, err := s.machines.Revision(t.Machine.ID, t.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +199,9 @@ func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Na
 		return nil, err
 	}
 
-	answer := m.answerSync(in.IncludedData != metadataOnly, input)
-	answer["executionArn"] = s.expressARN(rev.Machine, name, run)
-	answer["stateMachineArn"] = s.arn("stateMachine", rev.Machine)
+	answer := m.answerSync(in.IncludedData != requests.MetadataOnly, input)
+	answer["executionArn"] = s.account.Express(rev.Machine, name, run)
+	answer["stateMachineArn"] = s.account.ARN("stateMachine", rev.Machine)
 	answer["name"] = name
 
 	return answer, nil
@@ -225,8 +221,8 @@ func (m *memory) answerSync(data bool, input []byte) map[string]any {
 	steps := max(1, (st.Stopped-st.Started+billedStep-1)/billedStep)
 	answer := map[string]any{
 		"status":         st.Status.String(),
-		"startDate":      stamp(st.Started),
-		"stopDate":       stamp(st.Stopped),
+		"startDate":      requests.Stamp(st.Started),
+		"stopDate":       requests.Stamp(st.Stopped),
 		"inputDetails":   dataDetails{data},
 		"outputDetails":  dataDetails{data},
 		"billingDetails": map[string]int64{"billedDurationInMilliseconds": steps * billedStep, "billedMemoryUsedInMB": billedMemory},

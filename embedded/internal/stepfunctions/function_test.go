@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/embedded/internal/stepfunctions/lambda"
 )
 
 // outOfStock is an error with a name for Retry and Catch.
@@ -24,7 +26,7 @@ func (outOfStock) Error() string     { return "no <stock>" }
 func (outOfStock) ErrorType() string { return "OutOfStock" }
 
 // functions are the functions that the tests of tasks invoke.
-var functions = map[string]Function{
+var functions = map[string]lambda.Function{
 	"echo": func(_ context.Context, payload []byte) ([]byte, error) { return payload, nil },
 	"odd": func(_ context.Context, payload []byte) ([]byte, error) {
 		if string(payload) == "2" {
@@ -228,7 +230,7 @@ func TestAnInterruptedFunctionRunsAgain(t *testing.T) {
 	})
 
 	synctest.Test(t, func(t *testing.T) {
-		b := openWith(t, dir, map[string]Function{"slow": functions["echo"]})
+		b := openWith(t, dir, map[string]lambda.Function{"slow": functions["echo"]})
 
 		d := b.ended(arn)
 		events, text := b.history(arn)
@@ -248,7 +250,7 @@ func TestFunctionsMayWaitForEachOther(t *testing.T) {
 		var arrived sync.WaitGroup
 		arrived.Add(together)
 
-		b := openWith(t, t.TempDir(), map[string]Function{"meet": func(_ context.Context, payload []byte) ([]byte, error) {
+		b := openWith(t, t.TempDir(), map[string]lambda.Function{"meet": func(_ context.Context, payload []byte) ([]byte, error) {
 			arrived.Done()
 			arrived.Wait()
 
@@ -269,7 +271,7 @@ func TestFunctionsOfADistributedMap(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var calls atomic.Int32
 
-			b := openWith(t, t.TempDir(), map[string]Function{"f": func(_ context.Context, payload []byte) ([]byte, error) {
+			b := openWith(t, t.TempDir(), map[string]lambda.Function{"f": func(_ context.Context, payload []byte) ([]byte, error) {
 				if calls.Add(1); string(payload) == "2" && calls.Load() <= 3 {
 					return nil, outOfStock{}
 				}

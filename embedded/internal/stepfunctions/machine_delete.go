@@ -7,43 +7,31 @@ import (
 	"slices"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 )
 
 // deleteStateMachine marks the machine as deleting, aborts its running executions and
 // removes everything that belongs to it. After a crash in between, the mark is still there
 // and Run continues.
-func (s *Service) deleteStateMachine(ctx context.Context, in *machineRequest) (any, error) {
-	name, ours, err := s.resourceName(in.StateMachineArn, "stateMachine")
+func (s *Service) deleteStateMachine(ctx context.Context, in *struct{ StateMachineArn string }) (any, error) {
+	m, err := s.machines.Mark(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
 
-	s.mu.Lock()
-
-	m := s.machines[name]
-	if m == nil || !ours {
-		s.mu.Unlock()
-		return empty, nil
+	if m == nil {
+		return requests.Empty, nil
 	}
 
-	// The mark is on disk before anything is removed: after a crash, Run finds the mark.
-	marked := *m
-	marked.Deleting = true
-	err = s.replaceMachine(&marked)
-	// removeMachine may take long, and takes the lock itself for its last step.
-	s.mu.Unlock()
-
-	if err != nil {
-		return nil, err
-	}
-
-	return empty, s.removeMachine(ctx, &marked)
+	return requests.Empty, s.removeMachine(ctx, m)
 }
 
 // removeMachine removes a marked machine with its executions and revisions.
-func (s *Service) removeMachine(ctx context.Context, m *machine) error {
-	m.waitForStarts()
+func (s *Service) removeMachine(ctx context.Context, m *machines.Machine) error {
+	m.WaitForStarts()
 
 	if err := s.stopExecutions(ctx, m.ID); err != nil {
 		return fmt.Errorf("abort an execution of %s: %w", m.Name, err)
@@ -52,7 +40,7 @@ func (s *Service) removeMachine(ctx context.Context, m *machine) error {
 	// An ended execution starts no more Map Runs, and an ended Map Run no more children. A child that was
 	// aborted here may have started a Map Run of its own before, so the loop lists the Map Runs again.
 	for {
-		runs, err := s.runsOf(m.ID)
+		runs, err := s.runs.Of(m.ID)
 		if err != nil {
 			return err
 		}
@@ -73,12 +61,12 @@ func (s *Service) removeMachine(ctx context.Context, m *machine) error {
 func (s *Service) stopExecutions(ctx context.Context, number uint64) error {
 	for {
 		// A machine may have more running executions than memory should list at a time.
-		keys, err := s.runningExecutions(number, 256)
-		if err != nil || len(keys) == 0 {
+		found, err := s.runningExecutions(number, 256)
+		if err != nil || len(found) == 0 {
 			return err
 		}
 
-		for _, k := range keys {
+		for _, k := range found {
 			batch, err := s.stimulate(ctx, k, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 				return env.Stop(st, "", "the state machine was deleted")
 			})
@@ -87,7 +75,7 @@ func (s *Service) stopExecutions(ctx context.Context, number uint64) error {
 			}
 
 			// It has ended by itself since it was listed.
-			if err != nil && !errors.Is(err, execution.ErrNotRunning) && !errors.Is(err, errNoExecution) {
+			if err != nil && !errors.Is(err, execution.ErrNotRunning) && !errors.Is(err, requests.ErrNoExecution) {
 				return err
 			}
 		}
@@ -96,90 +84,58 @@ func (s *Service) stopExecutions(ctx context.Context, number uint64) error {
 
 // removeEnded removes a machine with its executions and with runs, its Map Runs. done is false if an
 // execution or a child has started another one since the Map Runs were listed.
-func (s *Service) removeEnded(m *machine, runs []uint64) (done bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Service) removeEnded(m *machines.Machine, runs []uint64) (done bool, err error) {
+	return s.machines.Remove(m, func(b *store.Batch) (bool, error) {
+		// From here to the commit, no turn can add a Map Run or a child.
+		defer s.runs.Freeze()()
 
-	if s.machines[m.Name] != m {
-		// Another call has removed or replaced the record. A new machine may have taken the name.
-		return true, nil
-	}
-
-	// From here to the commit, no turn can add a Map Run or a child.
-	s.runsMu.Lock()
-	defer s.runsMu.Unlock()
-
-	now, err := s.runsOf(m.ID)
-	if err != nil || !slices.Equal(now, runs) {
-		return false, err
-	}
-
-	// One batch: after a crash the machine is either there with its mark, or gone with everything.
-	b := s.db.NewBatch()
-	for _, id := range runs {
-		if keys, err := s.runningExecutions(id, 1); err != nil || len(keys) > 0 {
+		now, err := s.runs.Of(m.ID)
+		if err != nil || !slices.Equal(now, runs) {
 			b.Discard()
 			return false, err
 		}
 
-		removeNumber(b, id)
-	}
+		for _, id := range runs {
+			if found, err := s.runningExecutions(id, 1); err != nil || len(found) > 0 {
+				b.Discard()
+				return false, err
+			}
 
-	b.Delete(nameKey(keyMachine, m.Name))
-	removeNumber(b, m.ID)
+			removeNumber(b, id)
+		}
 
-	if err := b.Commit(); err != nil {
-		return false, fmt.Errorf("delete state machine %s: %w", m.Name, err)
-	}
+		removeNumber(b, m.ID)
 
-	delete(s.machines, m.Name)
+		if err := b.Commit(); err != nil {
+			return false, fmt.Errorf("delete state machine %s: %w", m.Name, err)
+		}
 
-	return true, nil
+		return true, nil
+	})
 }
 
 // removeNumber removes what belongs to a machine or to a Map Run.
 func removeNumber(b *store.Batch, id uint64) {
 	for _, kind := range []byte{
-		keyRevision, keyName, keyRunning, keyEnded, keyStatus, keyHistory, keyExpress, keyMapRun, keyRunOf,
+		keys.Revision, keys.Name, keys.Running, keys.Ended, keys.Status, keys.History, keys.Express, keys.MapRun, keys.RunOf,
 	} {
-		b.DeleteRange(key(kind, id), key(kind, id+1))
+		b.DeleteRange(keys.Of(kind, id), keys.Of(kind, id+1))
 	}
-}
-
-// runsOf returns the numbers of a machine's Map Runs.
-func (s *Service) runsOf(machine uint64) (runs []uint64, err error) {
-	err = s.db.Scan(key(keyMapRun, machine), key(keyMapRun, machine+1), false, func(k, _ []byte) (bool, error) {
-		runs = append(runs, number(k))
-		return true, nil
-	})
-
-	return runs, err
 }
 
 // runningExecutions returns up to most running executions of a machine.
-func (s *Service) runningExecutions(machine uint64, most int) (keys []executionKey, err error) {
-	err = s.db.Scan(key(keyRunning, machine), key(keyRunning, machine+1), false, func(k, _ []byte) (bool, error) {
-		keys = append(keys, executionKey{machine, number(k)})
-		return len(keys) < most, nil
+func (s *Service) runningExecutions(machine uint64, most int) (found []keys.Execution, err error) {
+	err = s.db.Scan(keys.Of(keys.Running, machine), keys.Of(keys.Running, machine+1), false, func(k, _ []byte) (bool, error) {
+		found = append(found, keys.Execution{Machine: machine, ID: keys.Number(k)})
+		return len(found) < most, nil
 	})
 
-	return keys, err
+	return found, err
 }
 
 // finishDeletions continues deletions that a crash interrupted.
-func (s *Service) finishDeletions(ctx context.Context) error {
-	s.mu.RLock()
-
-	var marked []*machine
-	for _, m := range s.machines {
-		if m.Deleting {
-			marked = append(marked, m)
-		}
-	}
-	s.mu.RUnlock()
-
-	var all error
-	for _, m := range marked {
+func (s *Service) finishDeletions(ctx context.Context) (all error) {
+	for _, m := range s.machines.Marked() {
 		all = errors.Join(all, s.removeMachine(ctx, m))
 	}
 

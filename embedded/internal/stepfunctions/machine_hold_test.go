@@ -14,7 +14,7 @@ func TestAStartThatTakesLongHoldsUpItsMachinesDeletionOnly(t *testing.T) {
 	b := open(t, t.TempDir())
 	slow := b.machine("slow", definition)
 
-	release, held := b.svc.hold(b.svc.lookup("slow"))
+	release, held := b.svc.machines.Hold(b.svc.machines.Lookup("slow"))
 	if !held {
 		t.Fatal("the machine is not held")
 	}
@@ -28,7 +28,7 @@ func TestAStartThatTakesLongHoldsUpItsMachinesDeletionOnly(t *testing.T) {
 		deleted <- err
 	}()
 
-	for !b.svc.lookup("slow").Deleting {
+	for !b.svc.machines.Lookup("slow").Deleting {
 		runtime.Gosched()
 	}
 
@@ -45,7 +45,7 @@ func TestAStartThatTakesLongHoldsUpItsMachinesDeletionOnly(t *testing.T) {
 	}
 	release()
 
-	if err := <-deleted; err != nil || b.svc.lookup("slow") != nil {
+	if err := <-deleted; err != nil || b.svc.machines.Lookup("slow") != nil {
 		t.Errorf("the machine is still there, %v", err)
 	}
 }

@@ -160,7 +160,7 @@ func TestMachineLife(t *testing.T) {
 		t.Error("a poll got the deleted machine's task")
 	}
 
-	if n := b.svc.queue(activity).tasks.Len(); n != 0 {
+	if n := b.svc.queues.Of(activity).Len(); n != 0 {
 		t.Errorf("%d tasks are left in the queue", n)
 	}
 }

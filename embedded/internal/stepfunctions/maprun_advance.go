@@ -2,12 +2,14 @@ package stepfunctions
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/store"
 )
 
@@ -19,58 +21,40 @@ const (
 	runChunkBytes = 4 << 20
 )
 
-// recoverRuns lists the Map Runs that run.
-func (s *Service) recoverRuns() error {
-	prefix := key(keyMapRun)
-
-	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
-		var r struct{ Status execution.Status }
-		if err := json.Unmarshal(v, &r); err != nil {
-			return false, fmt.Errorf("read Map Run %d: %w", number(k), err)
-		}
-
-		if r.Status == execution.Running {
-			s.runs.wake(runKey{machine: number(k[:len(k)-8]), id: number(k)})
-		}
-
-		return true, nil
-	})
-}
-
 // runMapRuns starts, redrives and stops the children of Map Runs, and ends Map Runs, until ctx
 // ends. A step is a turn of an execution, whose batch also updates the record of the Map Run, or
 // changes the record alone. So after a crash the record shows the next step.
 func (s *Service) runMapRuns(ctx context.Context) error {
 	for {
-		k, ok := s.runs.take(ctx)
+		k, ok := s.runs.Take(ctx)
 		if !ok {
 			return nil
 		}
 
 		if err := s.advanceRun(ctx, k); err != nil {
-			s.log.Error("step functions: Map Run", "machine", k.machine, "run", k.id, "error", err)
+			s.log.Error("step functions: Map Run", "machine", k.Machine, "run", k.ID, "error", err)
 
 			select {
 			case <-ctx.Done():
 			case <-time.After(timerRetry):
 			}
 
-			s.runs.wake(k)
+			s.runs.Wake(k)
 		}
 	}
 }
 
 // advanceRun takes the next steps of a Map Run, at most runChunk. These steps list the
 // Map Run again.
-func (s *Service) advanceRun(ctx context.Context, k runKey) error {
-	r, err := s.loadRun(k)
-	if err != nil || r == nil || !r.running() {
+func (s *Service) advanceRun(ctx context.Context, k keys.Run) error {
+	r, err := s.runs.Load(k)
+	if err != nil || r == nil || !r.Running() {
 		return err
 	}
 
 	// This check comes before anything else starts: the child that woke the Map Run may have
 	// exceeded the tolerance.
-	if r.Ending == 0 && r.exceeded() {
+	if r.Ending == 0 && r.Exceeded() {
 		return s.failRun(ctx, k, nil)
 	}
 
@@ -84,14 +68,14 @@ func (s *Service) advanceRun(ctx context.Context, k runKey) error {
 		return nil
 	case r.Ending != 0:
 		return s.stopChildren(ctx, k, r)
-	case r.RedriveAt != 0 && r.room() > 0:
+	case r.RedriveAt != 0 && r.Room() > 0:
 		return s.redriveChildren(ctx, k, r)
 	case r.RedriveAt != 0:
 		// No room. A child that ends wakes the Map Run.
 		return nil
-	case !r.exhausted() && r.room() > 0:
+	case !r.Exhausted() && r.Room() > 0:
 		return s.startChildren(ctx, k, r)
-	case r.exhausted() && idle:
+	case r.Exhausted() && idle:
 		return s.completeRun(ctx, k, r)
 	default:
 		return nil // a child that ends wakes the Map Run
@@ -102,20 +86,20 @@ func (s *Service) advanceRun(ctx context.Context, k runKey) error {
 func synced(batch *store.Batch, err error) error { return errors.Join(err, syncBatch(batch)) }
 
 // stopChildren aborts children that run.
-func (s *Service) stopChildren(ctx context.Context, k runKey, r *mapRun) error {
-	keys, err := s.runningExecutions(r.ID, s.chunk)
+func (s *Service) stopChildren(ctx context.Context, k keys.Run, r *mapruns.Run) error {
+	running, err := s.runningExecutions(r.ID, s.chunk)
 	if err != nil {
 		return err
 	}
 
-	return s.stopEach(ctx, keys)
+	return s.stopEach(ctx, running)
 }
 
 // stopEach aborts children. It skips a child that was deleted with its machine since it was listed.
-func (s *Service) stopEach(ctx context.Context, keys []executionKey) (err error) {
+func (s *Service) stopEach(ctx context.Context, children []keys.Execution) (err error) {
 	var batches []*store.Batch
 	// Synced together at the end, so that a chunk costs one flush of the disk.
-	for _, child := range keys {
+	for _, child := range children {
 		batch, stopErr := s.stimulate(ctx, child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 			return env.Stop(st, "", "")
 		})
@@ -123,7 +107,7 @@ func (s *Service) stopEach(ctx context.Context, keys []executionKey) (err error)
 			batches = append(batches, batch)
 		}
 
-		if !errors.Is(stopErr, execution.ErrNotRunning) && !errors.Is(stopErr, errNoExecution) {
+		if !errors.Is(stopErr, execution.ErrNotRunning) && !errors.Is(stopErr, requests.ErrNoExecution) {
 			err = errors.Join(err, stopErr)
 		}
 	}
@@ -140,9 +124,9 @@ func syncAll(batches []*store.Batch) (err error) {
 }
 
 // startChildren starts the next children.
-func (s *Service) startChildren(ctx context.Context, k runKey, r *mapRun) error {
-	inputs, refused, err := s.nextInputs(ctx, r, min(r.room(), int64(s.chunk)))
-	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
+func (s *Service) startChildren(ctx context.Context, k keys.Run, r *mapruns.Run) error {
+	inputs, refused, err := s.nextInputs(ctx, r, min(r.Room(), int64(s.chunk)))
+	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, requests.ErrNoExecution) {
 		// The parent has ended or left the state, and that turn has told the Map Run.
 		return nil
 	}
@@ -153,13 +137,13 @@ func (s *Service) startChildren(ctx context.Context, k runKey, r *mapRun) error 
 
 	var batches []*store.Batch
 	// Each child that has started is in exactly one of the two tallies, so their sum is the next index.
-	index := r.Executions.total() + r.WaitingExecutions.total()
+	index := r.Executions.Total() + r.WaitingExecutions.Total()
 
 	for _, in := range inputs {
 		batch, startErr := s.startChild(ctx, k, r, index, in)
 		if startErr != nil {
 			// The Map Run has begun to end since r was read. The children before this one are stored.
-			if !errors.Is(startErr, errRunOver) {
+			if !errors.Is(startErr, mapruns.ErrEnding) {
 				err = startErr
 			}
 
@@ -181,9 +165,9 @@ func (s *Service) startChildren(ctx context.Context, k runKey, r *mapRun) error 
 }
 
 // nextInputs returns the inputs of up to most children, and the failure of the one after them.
-func (s *Service) nextInputs(ctx context.Context, r *mapRun, most int64) (inputs []execution.MapInput, refused *execution.CallFailure, err error) {
+func (s *Service) nextInputs(ctx context.Context, r *mapruns.Run, most int64) (inputs []execution.MapInput, refused *execution.CallFailure, err error) {
 	bytes := 0
-	_, err = s.stimulate(ctx, r.parent(), func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+	_, err = s.stimulate(ctx, r.Waiter(), func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
 		refused, err = env.MapInputs(st, r.Thread, r.ID, r.Redrives, r.Next, func(in execution.MapInput) bool {
 			in.JSON = append([]byte(nil), in.JSON...)
 			inputs, bytes = append(inputs, in), bytes+len(in.JSON)
@@ -197,28 +181,28 @@ func (s *Service) nextInputs(ctx context.Context, r *mapRun, most int64) (inputs
 	return inputs, refused, err
 }
 
-// startChild starts a child. It fails with errRunOver when the Map Run is ending.
-func (s *Service) startChild(ctx context.Context, k runKey, r *mapRun, index int64, in execution.MapInput) (*store.Batch, error) {
-	rev, err := s.revision(k.machine, r.Revision)
+// startChild starts a child. It fails with mapruns.ErrEnding when the Map Run is ending.
+func (s *Service) startChild(ctx context.Context, k keys.Run, r *mapruns.Run, index int64, in execution.MapInput) (*store.Batch, error) {
+	rev, err := s.machines.Revision(k.Machine, r.Revision)
 	if err != nil {
 		return nil, err
 	}
 
-	id, err := s.ids.next()
+	id, err := s.ids.Next()
 	if err != nil {
 		return nil, err
 	}
 
-	child := executionKey{r.ID, id}
+	child := keys.Execution{Machine: r.ID, ID: id}
 	st := &execution.State{
 		Name:     s.newName(),
 		Revision: r.Revision,
-		Child:    &execution.Child{Machine: k.machine, Run: r.ID, Map: r.Map, Index: index, Items: in.Items},
+		Child:    &execution.Child{Machine: k.Machine, Run: r.ID, Map: r.Map, Index: index, Items: in.Items},
 	}
-	first := &firstTurn{
-		named: childNameKey(k.machine, r.label(), st.Name),
-		value: child.named(),
-		next:  &in.Next,
+	first := &mapruns.First{
+		Named: keys.ChildName(k.Machine, r.Label(), st.Name),
+		Value: child.Numbers(),
+		Next:  &in.Next,
 	}
 
 	batch, _, err := s.storeFirstTurn(ctx, child, first, st, rev, in.JSON)
@@ -227,15 +211,15 @@ func (s *Service) startChild(ctx context.Context, k runKey, r *mapRun, index int
 }
 
 // redriveChildren runs unsuccessful children again, in the order in which they were started.
-func (s *Service) redriveChildren(ctx context.Context, k runKey, r *mapRun) error {
-	found, err := s.unsuccessfulChildren(r, min(r.room(), int64(s.chunk)))
+func (s *Service) redriveChildren(ctx context.Context, k keys.Run, r *mapruns.Run) error {
+	found, err := s.unsuccessfulChildren(r, min(r.Room(), int64(s.chunk)))
 	if err != nil {
 		return err
 	}
 
 	// No child is left for the redrive, so new children may start.
 	if len(found) == 0 {
-		return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
+		return synced(s.runs.Change(k, func(r *mapruns.Run) (bool, error) {
 			r.RedriveAt = 0
 			return true, nil
 		}))
@@ -246,7 +230,7 @@ func (s *Service) redriveChildren(ctx context.Context, k runKey, r *mapRun) erro
 
 // redriveEach runs children again. It stops at a child that was
 // deleted with its machine since it was listed.
-func (s *Service) redriveEach(ctx context.Context, k runKey, r *mapRun, found []executionKey) (err error) {
+func (s *Service) redriveEach(ctx context.Context, k keys.Run, r *mapruns.Run, found []keys.Execution) (err error) {
 	var batches []*store.Batch
 	for _, child := range found {
 		batch, redriveErr := s.stimulate(ctx, child, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
@@ -273,7 +257,7 @@ func (s *Service) redriveEach(ctx context.Context, k runKey, r *mapRun, found []
 		}
 
 		if redriveErr != nil {
-			if !errors.Is(redriveErr, errNoExecution) {
+			if !errors.Is(redriveErr, requests.ErrNoExecution) {
 				err = redriveErr
 			}
 
@@ -286,25 +270,25 @@ func (s *Service) redriveEach(ctx context.Context, k runKey, r *mapRun, found []
 }
 
 // leaveChild records that a child cannot be redriven. The child stays as it is.
-func (s *Service) leaveChild(k runKey, child executionKey) (*store.Batch, error) {
+func (s *Service) leaveChild(k keys.Run, child keys.Execution) (*store.Batch, error) {
 	st, err := s.readExecution(child)
 	if err != nil {
 		return nil, err
 	}
 
-	return s.changeRun(k, func(r *mapRun) (bool, error) {
-		r.leave(child, st)
+	return s.runs.Change(k, func(r *mapruns.Run) (bool, error) {
+		r.Leave(child, st)
 		return true, nil
 	})
 }
 
 // unsuccessfulChildren returns up to most children that wait for a redrive.
-func (s *Service) unsuccessfulChildren(r *mapRun, most int64) (found []executionKey, err error) {
-	lo, hi := executionKey{r.ID, r.RedriveAt}, executionKey{r.ID, ^uint64(0)}
+func (s *Service) unsuccessfulChildren(r *mapruns.Run, most int64) (found []keys.Execution, err error) {
+	lo, hi := keys.Execution{Machine: r.ID, ID: r.RedriveAt}, keys.Execution{Machine: r.ID, ID: ^uint64(0)}
 
-	err = s.db.Scan(lo.ended(), hi.ended(), false, func(k, v []byte) (bool, error) {
+	err = s.db.Scan(lo.Ended(), hi.Ended(), false, func(k, v []byte) (bool, error) {
 		if execution.StoredStatus(v) != execution.Succeeded {
-			found = append(found, executionKey{r.ID, number(k)})
+			found = append(found, keys.Execution{Machine: r.ID, ID: keys.Number(k)})
 		}
 
 		return int64(len(found)) < most, nil

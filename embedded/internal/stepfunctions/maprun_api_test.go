@@ -11,10 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 )
 
-// waiting is a state that keeps a child running.
-const waiting = `"W":{"Type":"Wait","Seconds":100000,"End":true}`
+// longWait is a state that keeps a child running.
+const longWait = `"W":{"Type":"Wait","Seconds":100000,"End":true}`
 
 func (b *bench) stopExecution(execution string) {
 	b.t.Helper()
@@ -30,7 +33,7 @@ func (b *bench) stopExecution(execution string) {
 func TestStoppedParent(t *testing.T) { bubble(t, testStoppedParent) }
 
 func testStoppedParent(t *testing.T, b *bench) {
-	machine := b.machine("m", mapOf("STANDARD", `"MaxConcurrency":2,`, "W", waiting))
+	machine := b.machine("m", mapOf("STANDARD", `"MaxConcurrency":2,`, "W", longWait))
 	execution := b.start(machine, "e", `[1,2,3]`)
 	synctest.Wait()
 
@@ -89,7 +92,7 @@ func testStoppedChild(t *testing.T, b *bench) {
 func TestTimedOutParent(t *testing.T) { bubble(t, testTimedOutParent) }
 
 func testTimedOutParent(t *testing.T, b *bench) {
-	machine := b.machine("m", `{"TimeoutSeconds":60,`+mapOf("STANDARD", "", "W", waiting)[1:])
+	machine := b.machine("m", `{"TimeoutSeconds":60,`+mapOf("STANDARD", "", "W", longWait)[1:])
 	execution := b.start(machine, "e", `[1]`)
 
 	if d := b.ended(execution); d.Status != types.ExecutionStatusTimedOut {
@@ -107,11 +110,11 @@ func TestEndingMapRunStartsNothing(t *testing.T) { bubble(t, testEndingMapRunSta
 
 func testEndingMapRunStartsNothing(t *testing.T, b *bench) {
 	// An Express child keeps a stopped Map Run open.
-	machine := b.machine("m", mapOf("EXPRESS", `"MaxConcurrency":1,`, "W", waiting))
+	machine := b.machine("m", mapOf("EXPRESS", `"MaxConcurrency":1,`, "W", longWait))
 	execution := b.start(machine, "e", `[1,2]`)
 	synctest.Wait()
 
-	k, r, err := b.svc.runNamed(*b.mapRuns(execution)[0].MapRunArn)
+	k, r, err := b.svc.runs.Named(*b.mapRuns(execution)[0].MapRunArn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +126,7 @@ func testEndingMapRunStartsNothing(t *testing.T, b *bench) {
 
 	b.stopExecution(execution)
 
-	if _, err := b.svc.startChild(t.Context(), k, r, 1, inputs[0]); !errors.Is(err, errRunOver) {
+	if _, err := b.svc.startChild(t.Context(), k, r, 1, inputs[0]); !errors.Is(err, mapruns.ErrEnding) {
 		t.Error(err)
 	}
 
@@ -288,7 +291,7 @@ func TestDeletedMachineWithMapRuns(t *testing.T) { bubble(t, testDeletedMachineW
 
 func testDeletedMachineWithMapRuns(t *testing.T, b *bench) {
 	machine := b.machine("m", mapOf("STANDARD", "", "Inner", `"Inner":{"Type":"Map","Label":"inner","End":true,"ItemProcessor":{
-		"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"EXPRESS"},"StartAt":"W","States":{`+waiting+`}}}`))
+		"ProcessorConfig":{"Mode":"DISTRIBUTED","ExecutionType":"EXPRESS"},"StartAt":"W","States":{`+longWait+`}}}`))
 	b.start(machine, "e", `[[1],[2,3]]`)
 	synctest.Wait()
 
@@ -297,9 +300,9 @@ func testDeletedMachineWithMapRuns(t *testing.T, b *bench) {
 	}
 	synctest.Wait()
 
-	for _, kind := range []byte{keyMapRun, keyRunOf, keyRunning, keyEnded, keyStatus, keyHistory, keyName} {
+	for _, kind := range []byte{keys.MapRun, keys.RunOf, keys.Running, keys.Ended, keys.Status, keys.History, keys.Name} {
 		found := ""
-		err := b.db.Scan(key(kind), key(kind+1), false, func(k, _ []byte) (bool, error) {
+		err := b.db.Scan(keys.Of(kind), keys.Of(kind+1), false, func(k, _ []byte) (bool, error) {
 			found += fmt.Sprintf(" %q", k)
 			return true, nil
 		})

@@ -12,6 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
 
@@ -43,7 +46,7 @@ func (c *cutter) do(operation string, in map[string]any, out any) error {
 		return err
 	}
 
-	answer, err := c.svc.operations[operation](context.Background(), body)
+	answer, err := c.svc.calls.Own[operation](context.Background(), body)
 	if err != nil || out == nil {
 		return err
 	}
@@ -74,18 +77,16 @@ func (c *cutter) step() bool {
 		c.crash()
 	}
 
-	q := c.svc.queue(cutActivity)
-	q.mu.Lock()
-	key, order, waits := q.tasks.Min()
-	q.mu.Unlock()
+	q := c.svc.queues.Of(cutActivity)
+	waits := q.Len() > 0
 
 	if waits && rapid.Bool().Draw(c.rt, "task first") || !c.advance() {
 		if !waits {
 			return false
 		}
 
-		q.remove(key)
-		c.answer(taskOrder{key, order})
+		task, _ := q.Take(context.Background())
+		c.answer(task)
 	}
 
 	c.check()
@@ -94,8 +95,9 @@ func (c *cutter) step() bool {
 }
 
 func (c *cutter) advance() bool {
-	k, ok := c.svc.runs.pop()
+	ok := c.svc.runs.Listed() > 0
 	if ok {
+		k, _ := c.svc.runs.Take(context.Background())
 		if err := c.svc.advanceRun(context.Background(), k); err != nil {
 			c.rt.Fatal(err)
 		}
@@ -106,7 +108,7 @@ func (c *cutter) advance() bool {
 
 // answer starts a task and ends it, unless a crash comes between: then its token is kept and
 // used by the next service.
-func (c *cutter) answer(task taskOrder) {
+func (c *cutter) answer(task waiting.Placed) {
 	answer, err := c.svc.startTask(context.Background(), task, "")
 	if err != nil {
 		c.rt.Fatal(err)
@@ -134,17 +136,17 @@ func (c *cutter) answer(task taskOrder) {
 
 // check compares the counts of the Map Runs with their children.
 func (c *cutter) check() {
-	prefix := key(keyMapRun)
+	prefix := keys.Of(keys.MapRun)
 
 	err := c.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, _ []byte) (bool, error) {
-		r, err := c.svc.loadRun(runKey{number(k[:len(k)-8]), number(k)})
+		r, err := c.svc.runs.Load(keys.Run{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
 		if err != nil {
 			return false, err
 		}
 
-		var executions, items tally
-		for _, kind := range []byte{keyRunning, keyEnded} {
-			err := c.db.Scan(key(kind, r.ID), key(kind, r.ID+1), false, func(_, v []byte) (bool, error) {
+		var executions, items mapruns.Tally
+		for _, kind := range []byte{keys.Running, keys.Ended} {
+			err := c.db.Scan(keys.Of(kind, r.ID), keys.Of(kind, r.ID+1), false, func(_, v []byte) (bool, error) {
 				st, err := execution.ReadState(v)
 				executions[st.Status]++
 				items[st.Status] += st.Child.Items
@@ -162,7 +164,7 @@ func (c *cutter) check() {
 			}
 		}
 
-		if items.total() != int64(r.Next.Item) || r.Concurrency > 0 && executions[execution.Running] > r.Concurrency {
+		if items.Total() != int64(r.Next.Item) || r.Concurrency > 0 && executions[execution.Running] > r.Concurrency {
 			c.rt.Fatalf("Map Run %+v has the children %v with the items %v", r, executions, items)
 		}
 

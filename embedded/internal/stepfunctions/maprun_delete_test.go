@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // reopens opens another service over the store, which fails if an execution runs without its machine.
@@ -37,12 +39,7 @@ func testRedriveWhileTheMachineIsDeleted(t *testing.T, b *bench) {
 	b.stopExecution(execution)
 
 	// The deletion has aborted what ran, and has not removed it yet.
-	b.svc.mu.Lock()
-	marked := *b.svc.machines["m"]
-	marked.Deleting = true
-	err := b.svc.replaceMachine(&marked)
-	b.svc.mu.Unlock()
-
+	marked, err := b.svc.machines.Mark(machine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +50,7 @@ func testRedriveWhileTheMachineIsDeleted(t *testing.T, b *bench) {
 		b.poll(activity)
 	}
 
-	if done, err := b.svc.removeEnded(&marked, nil); !done || err != nil {
+	if done, err := b.svc.removeEnded(marked, nil); !done || err != nil {
 		t.Fatal(done, err)
 	}
 
@@ -72,7 +69,7 @@ func TestChildIsRedrivenWhileTheMachineIsDeleted(t *testing.T) {
 }
 
 func testChildIsRedrivenWhileTheMachineIsDeleted(t *testing.T, b *bench) {
-	machine := b.machine("m", mapOf("STANDARD", "", "W", waiting))
+	machine := b.machine("m", mapOf("STANDARD", "", "W", longWait))
 	parent := b.start(machine, "e", `[1]`)
 	synctest.Wait()
 
@@ -96,7 +93,7 @@ func testChildIsRedrivenWhileTheMachineIsDeleted(t *testing.T, b *bench) {
 	})
 	b.reopens()
 
-	if !errors.Is(err, errNoExecution) {
+	if !errors.Is(err, requests.ErrNoExecution) {
 		t.Error(err)
 	}
 }
@@ -108,22 +105,22 @@ func TestExecutionIsDeletedSinceItWasFound(t *testing.T) {
 }
 
 func testExecutionIsDeletedSinceItWasFound(t *testing.T, b *bench) {
-	machine := b.machine("m", mapOf("STANDARD", "", "W", waiting))
+	machine := b.machine("m", mapOf("STANDARD", "", "W", longWait))
 	parent := b.start(machine, "e", `[1]`)
 	synctest.Wait()
 
-	run, r, err := b.svc.runNamed(*b.mapRuns(parent)[0].MapRunArn)
+	run, r, err := b.svc.runs.Named(*b.mapRuns(parent)[0].MapRunArn)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	gone := []executionKey{{run.id, 1 << 40}}
+	gone := []keys.Execution{{Machine: run.ID, ID: 1 << 40}}
 	if err := errors.Join(b.svc.stopEach(t.Context(), gone), b.svc.redriveEach(t.Context(), run, r, gone)); err != nil {
 		t.Error(err)
 	}
 
 	batch := b.db.NewBatch()
-	batch.Set(executionNameKey(run.machine, "gone"), binary.BigEndian.AppendUint64(nil, 1<<40))
+	batch.Set(keys.ExecutionName(run.Machine, "gone"), binary.BigEndian.AppendUint64(nil, 1<<40))
 
 	if err := batch.Commit(); err != nil {
 		t.Fatal(err)

@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // endRun ends a Map Run that starts no more children and of which no child runs.
-func (s *Service) endRun(ctx context.Context, k runKey, r *mapRun) error {
+func (s *Service) endRun(ctx context.Context, k keys.Run, r *mapruns.Run) error {
 	switch {
 	// A redrive came while the Map Run was stopping. Its parent waits for the next end, not for this one.
 	case r.Again:
@@ -26,17 +28,17 @@ func (s *Service) endRun(ctx context.Context, k runKey, r *mapRun) error {
 }
 
 // closeRun ends a Map Run for which no state waits, or lets it go on after a redrive.
-func (s *Service) closeRun(ctx context.Context, k runKey) error {
-	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
+func (s *Service) closeRun(ctx context.Context, k keys.Run) error {
+	return synced(s.runs.Change(k, func(r *mapruns.Run) (bool, error) {
 		// The record may have changed since advanceRun read it, so the
 		// conditions are checked again under the lock.
 		switch {
-		case !r.running() || r.Ending == 0 || r.Executions[execution.Running] != 0:
+		case !r.Running() || r.Ending == 0 || r.Executions[execution.Running] != 0:
 			return false, nil
 		case r.Again:
-			r.resume()
+			r.Resume()
 		default:
-			r.finish(r.Ending, s.cfg.Clock.Now())
+			r.Finish(r.Ending, s.cfg.Clock.Now())
 		}
 
 		return true, nil
@@ -44,10 +46,10 @@ func (s *Service) closeRun(ctx context.Context, k runKey) error {
 }
 
 // failRun lets a Map Run fail as soon as none of its children runs.
-func (s *Service) failRun(ctx context.Context, k runKey, why *execution.CallFailure) error {
-	return synced(s.changeRun(k, func(r *mapRun) (bool, error) {
+func (s *Service) failRun(ctx context.Context, k keys.Run, why *execution.CallFailure) error {
+	return synced(s.runs.Change(k, func(r *mapruns.Run) (bool, error) {
 		// UpdateMapRun may have raised the tolerance since.
-		if !r.running() || r.Ending != 0 || why == nil && !r.exceeded() {
+		if !r.Running() || r.Ending != 0 || why == nil && !r.Exceeded() {
 			return false, nil
 		}
 
@@ -58,7 +60,7 @@ func (s *Service) failRun(ctx context.Context, k runKey, why *execution.CallFail
 }
 
 // completeRun ends a Map Run whose children have all ended.
-func (s *Service) completeRun(ctx context.Context, k runKey, r *mapRun) error {
+func (s *Service) completeRun(ctx context.Context, k keys.Run, r *mapruns.Run) error {
 	output, err := s.runOutput(r)
 	if err != nil {
 		return err
@@ -69,14 +71,14 @@ func (s *Service) completeRun(ctx context.Context, k runKey, r *mapRun) error {
 
 // tellParent ends the state that waits for a Map Run. If no state
 // waits for it, the Map Run ends on its own.
-func (s *Service) tellParent(ctx context.Context, k runKey, r *mapRun, output []byte, failed *execution.CallFailure) error {
-	batch, err := s.stimulate(ctx, r.parent(), func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+func (s *Service) tellParent(ctx context.Context, k keys.Run, r *mapruns.Run, output []byte, failed *execution.CallFailure) error {
+	batch, err := s.stimulate(ctx, r.Waiter(), func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.MapEnded(st, r.Thread, r.ID, r.Redrives, output, failed)
 	})
 	err = errors.Join(err, syncBatch(batch))
 
 	// The parent has left the state, has ended or was deleted.
-	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
+	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, requests.ErrNoExecution) {
 		return s.closeRun(ctx, k)
 	}
 
@@ -87,17 +89,17 @@ func (s *Service) tellParent(ctx context.Context, k runKey, r *mapRun, output []
 // described in its place. If the results are longer than a document may be, the array is cut off after it
 // has passed that length, and the parent's check refuses it.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/input-output-resultwriter.html
-func (s *Service) runOutput(r *mapRun) ([]byte, error) {
+func (s *Service) runOutput(r *mapruns.Run) ([]byte, error) {
 	out := []byte{'['}
 
 	// Children have been started in the order of the items, and their numbers grow.
-	err := s.db.Scan(key(keyEnded, r.ID), key(keyEnded, r.ID+1), false, func(k, v []byte) (bool, error) {
+	err := s.db.Scan(keys.Of(keys.Ended, r.ID), keys.Of(keys.Ended, r.ID+1), false, func(k, v []byte) (bool, error) {
 		st, err := execution.ReadState(v)
 		if err != nil {
-			return false, fmt.Errorf("read execution %d: %w", number(k), err)
+			return false, fmt.Errorf("read execution %d: %w", keys.Number(k), err)
 		}
 
-		result, err := s.childResult(executionKey{r.ID, number(k)}, r, st)
+		result, err := s.childResult(keys.Execution{Machine: r.ID, ID: keys.Number(k)}, r, st)
 		if err != nil {
 			return false, err
 		}
@@ -116,7 +118,7 @@ func (s *Service) runOutput(r *mapRun) ([]byte, error) {
 }
 
 // childResult returns the element of a child in the result of its Map.
-func (s *Service) childResult(k executionKey, r *mapRun, st *execution.State) ([]byte, error) {
+func (s *Service) childResult(k keys.Execution, r *mapruns.Run, st *execution.State) ([]byte, error) {
 	h := history{s, k}
 	if st.Status == execution.Succeeded {
 		return h.Document(st.Output)
@@ -127,17 +129,17 @@ func (s *Service) childResult(k executionKey, r *mapRun, st *execution.State) ([
 		return nil, err
 	}
 
-	o := origin{r.Machine, r}
+	o := mapruns.Origin{Machine: r.Machine, Run: r}
 	d := map[string]any{
-		"ExecutionArn":    s.originARN(o, st.Name),
+		"ExecutionArn":    s.runs.ExecutionARN(o, st.Name),
 		"Input":           string(input),
 		"InputDetails":    map[string]bool{"Included": true},
 		"Name":            st.Name,
 		"RedriveCount":    st.Redrives,
-		"StartDate":       isoTime(st.Started),
-		"StateMachineArn": s.machineARN(o),
+		"StartDate":       requests.ISO(st.Started),
+		"StateMachineArn": s.runs.MachineARN(o),
 		"Status":          st.Status.String(),
-		"StopDate":        isoTime(st.Stopped),
+		"StopDate":        requests.ISO(st.Stopped),
 	}
 	d["RedriveStatus"], _ = s.redriveStatus(st, r)
 
@@ -151,5 +153,3 @@ func (s *Service) childResult(k executionKey, r *mapRun, st *execution.State) ([
 
 	return json.Marshal(d)
 }
-
-func isoTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/embedded/internal/stepfunctions/lambda"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -119,7 +120,7 @@ func testRedrivenMapRun(t *testing.T, b *bench) {
 func TestPendingRedrive(t *testing.T) { bubble(t, testPendingRedrive) }
 
 func testPendingRedrive(t *testing.T, b *bench) {
-	machine := b.machine("m", mapOf("STANDARD", `"ItemsPath":"$.items","MaxConcurrencyPath":"$.most",`, "W", waiting))
+	machine := b.machine("m", mapOf("STANDARD", `"ItemsPath":"$.items","MaxConcurrencyPath":"$.most",`, "W", longWait))
 	execution := b.start(machine, "e", `{"items":[1,2,3],"most":3}`)
 	synctest.Wait()
 
@@ -325,7 +326,7 @@ func TestWhereARedrivenChildGoesOn(t *testing.T) { bubble(t, testWhereARedrivenC
 
 func testWhereARedrivenChildGoesOn(t *testing.T, b *bench) {
 	calls, bad := map[string]int{}, true
-	b.svc.cfg.Services = map[string]wire.Service{"lambda": Lambda(map[string]Function{
+	b.svc.calls.Services = map[string]wire.Service{"lambda": lambda.Service(map[string]lambda.Function{
 		"count": func(_ context.Context, payload []byte) ([]byte, error) {
 			calls[string(payload)]++
 			return payload, nil

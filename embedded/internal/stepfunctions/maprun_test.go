@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/embedded/internal/stepfunctions/lambda"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/wire"
 )
@@ -382,7 +383,7 @@ func testNestedDistributedMaps(t *testing.T, b *bench) {
 func TestChildrenCallServices(t *testing.T) { bubble(t, testChildrenCallServices) }
 
 func testChildrenCallServices(t *testing.T, b *bench) {
-	b.svc.cfg.Services = map[string]wire.Service{"lambda": Lambda(map[string]Function{
+	b.svc.calls.Services = map[string]wire.Service{"lambda": lambda.Service(map[string]lambda.Function{
 		"double": func(_ context.Context, payload []byte) ([]byte, error) {
 			n, ok := rawjson.Int(payload)
 			if !ok {

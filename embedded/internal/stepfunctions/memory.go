@@ -97,7 +97,7 @@ func (m *memory) run(ctx context.Context) error {
 			open++
 
 			go func() {
-				output, refused := m.s.callService(ctx, call, "")
+				output, refused := m.s.calls.Call(ctx, call, "")
 				answers <- answer{task, output, refused}
 			}()
 		}

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"time"
 
+	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/requests"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 )
 
 // pollTime is the time after which a poll without a task returns.
@@ -20,28 +23,28 @@ var errCallerGone = errors.New("the caller has gone")
 // getActivityTask waits up to pollTime for a task. A task whose caller disconnects before
 // the task is marked as started goes back to its place in the queue.
 func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error) {
-	in, err := textMembers(body, "activityArn", "workerName")
+	in, err := requests.Texts(body, "activityArn", "workerName")
 	if err != nil {
 		return nil, err
 	}
 
 	arn, worker := in[0], in[1]
 	if worker != "" {
-		if err := checkName(worker); err != nil {
+		if err := arns.CheckName(worker); err != nil {
 			return nil, err
 		}
 	}
 
-	if _, err := s.activityNamed(arn); err != nil {
+	if err := s.activities.Check(arn); err != nil {
 		return nil, err
 	}
 
-	q := s.queue(arn)
+	q := s.queues.Of(arn)
 	wait, cancel := context.WithTimeout(ctx, pollTime)
 	defer cancel()
 
 	for {
-		task, ok := q.take(wait)
+		task, ok := q.Take(wait)
 		if !ok {
 			// If the caller has disconnected, no answer reaches it.
 			if ctx.Err() != nil {
@@ -54,14 +57,14 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 
 		answer, err := s.startTask(ctx, task, worker)
 		switch {
-		case errors.Is(err, execution.ErrNotScheduled), errors.Is(err, errNoExecution):
+		case errors.Is(err, execution.ErrNotScheduled), errors.Is(err, requests.ErrNoExecution):
 			// The task ended before this poll could start it. The next task may be there already.
 			continue
 		case errors.Is(err, errCallerGone):
-			q.put(task)
+			q.Put(task)
 			return nil, context.Canceled
 		case err != nil:
-			q.put(task)
+			q.Put(task)
 			return nil, err
 		}
 
@@ -70,8 +73,8 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 }
 
 // startTask marks the task as started and returns its token and input.
-func (s *Service) startTask(ctx context.Context, task taskOrder, worker string) (any, error) {
-	token := taskToken{execution: task.execution, thread: task.thread, secret: newSecret()}
+func (s *Service) startTask(ctx context.Context, task waiting.Placed, worker string) (any, error) {
+	token := taskToken{execution: task.Execution, thread: task.Thread, secret: newSecret()}
 
 	var input []byte
 	start := func(env *execution.Env, st *execution.State) (turn *execution.Turn, err error) {
@@ -81,12 +84,12 @@ func (s *Service) startTask(ctx context.Context, task taskOrder, worker string) 
 			return nil, errCallerGone
 		}
 
-		input, turn, err = env.StartTask(st, task.thread, task.attempt, worker, token.secret)
+		input, turn, err = env.StartTask(st, task.Thread, task.Attempt, worker, token.secret)
 
 		return turn, err
 	}
 
-	batch, err := s.stimulate(ctx, task.execution, start)
+	batch, err := s.stimulate(ctx, task.Execution, start)
 	// The token leaves only after it is on disk.
 	if syncErr := syncBatch(batch); syncErr != nil || err != nil {
 		return nil, errors.Join(err, syncErr)

@@ -1,70 +1,40 @@
 package stepfunctions
 
 import (
-	"encoding/json"
 	"fmt"
-	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 )
-
-// recoverRecords reads the machines and activities.
-func (s *Service) recoverRecords() error {
-	prefix := key(keyMachine)
-
-	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
-		m := &machine{starts: &sync.RWMutex{}}
-		err := json.Unmarshal(v, m)
-		s.machines[m.Name] = m
-
-		return true, err
-	})
-	if err != nil {
-		return fmt.Errorf("read state machines: %w", err)
-	}
-
-	prefix = key(keyActivity)
-
-	err = s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
-		a := &activity{}
-		err := json.Unmarshal(v, a)
-		s.activities[a.Name] = a
-
-		return true, err
-	})
-	if err != nil {
-		return fmt.Errorf("read activities: %w", err)
-	}
-
-	return nil
-}
 
 // recoverExecutions rebuilds queues and timers. It reads the states of running executions,
 // which are small, and not their documents.
 func (s *Service) recoverExecutions() error {
-	prefix := key(keyRunning)
+	prefix := keys.Of(keys.Running)
 
 	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
-		id := executionKey{machine: number(k[:len(k)-8]), id: number(k)}
+		id := keys.Execution{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)}
 		st, err := execution.ReadState(v)
 		if err != nil {
-			return false, fmt.Errorf("read execution %d: %w", id.id, err)
+			return false, fmt.Errorf("read execution %d: %w", id.ID, err)
 		}
 
-		rev, err := s.revision(ownerOf(id, st), st.Revision)
+		rev, err := s.machines.Revision(mapruns.Owner(id, st), st.Revision)
 		if err != nil {
 			return false, err
 		}
 
-		for _, t := range st.Tasks(rev.program) {
-			s.queue(t.Resource).put(taskOrder{queuedTask{id, t.Thread, t.Attempt}, int64(t.Queue)})
+		for _, t := range st.Tasks(rev.Program) {
+			s.queues.Of(t.Resource).Put(waiting.Placed{Task: waiting.Task{Execution: id, Thread: t.Thread, Attempt: t.Attempt}, Order: int64(t.Queue)})
 			// New tasks must join the queues behind all that are recovered.
 			s.queueOrder.Store(max(s.queueOrder.Load(), t.Queue))
 		}
 
 		// Also timers that came due while the engine was closed: runTimers fires them at once.
-		s.timers.set(id, st.NextTimer())
+		s.timers.Set(id, st.NextTimer())
 
 		return true, nil
 	})

@@ -8,6 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 )
 
 // Limits of timers.
@@ -65,15 +67,15 @@ func (s *Service) runTimers(ctx context.Context) error {
 		// Taken before the clock is read, so that no shift is missed.
 		shifted := s.cfg.Clock.Shifted()
 
-		var keys []executionKey
+		var due []keys.Execution
 		// While the disk is full, no timer is taken: its turn could not be stored.
 		next := s.cfg.Clock.Now().Add(roomRetry).UnixMilli()
 
 		if s.db.HasRoom() == nil {
-			keys, next = s.timers.pop(s.cfg.Clock.Now().UnixMilli(), timersAtATime)
+			due, next = s.timers.Pop(s.cfg.Clock.Now().UnixMilli(), timersAtATime)
 		}
 
-		for _, key := range keys {
+		for _, key := range due {
 			firing.Go(func() error {
 				s.tick(ctx, key)
 				return nil
@@ -81,7 +83,7 @@ func (s *Service) runTimers(ctx context.Context) error {
 		}
 
 		// More timers than timersAtATime may be due.
-		if len(keys) > 0 {
+		if len(due) > 0 {
 			continue
 		}
 
@@ -94,7 +96,7 @@ func (s *Service) runTimers(ctx context.Context) error {
 
 		select {
 		case <-ctx.Done():
-		case <-s.timers.wake:
+		case <-s.timers.Wake:
 		case <-shifted:
 		case <-alarm.C:
 		}
@@ -104,19 +106,19 @@ func (s *Service) runTimers(ctx context.Context) error {
 }
 
 // tick fires the timers of an execution that are due. The lock of the execution keeps their order.
-func (s *Service) tick(ctx context.Context, key executionKey) {
+func (s *Service) tick(ctx context.Context, key keys.Execution) {
 	batch, err := s.stimulate(ctx, key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Tick(st)
 	})
 	// A deleted execution needs no timer any more.
-	if err != nil && !errors.Is(err, errNoExecution) {
+	if err != nil && !errors.Is(err, requests.ErrNoExecution) {
 		// The end of ctx interrupts an evaluation, which is no fault.
 		if ctx.Err() == nil {
-			s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
+			s.log.Error("step functions: timer", "machine", key.Machine, "execution", key.ID, "error", err)
 		}
 
 		// pop has removed the timer, and only a turn that is stored sets it again.
-		s.timers.set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
+		s.timers.Set(key, s.cfg.Clock.Now().Add(timerRetry).UnixMilli())
 	}
 
 	if err := syncBatch(batch); err != nil {

@@ -9,6 +9,14 @@ import (
 	"sync/atomic"
 
 	"ratchet/embedded/internal/clock"
+	"ratchet/embedded/internal/stepfunctions/activities"
+	"ratchet/embedded/internal/stepfunctions/arns"
+	"ratchet/embedded/internal/stepfunctions/integrations"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/machines"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
+	"ratchet/embedded/internal/stepfunctions/recent"
+	"ratchet/embedded/internal/stepfunctions/waiting"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -31,41 +39,30 @@ const lockStripes = 512
 // Service is Step Functions over a store. Its methods may be called from many
 // goroutines.
 type Service struct {
-	db     *store.DB
-	cfg    Config
-	log    *slog.Logger
-	random *rand.Rand
-	ids    *sequence
+	db      *store.DB
+	cfg     Config
+	account arns.Account
+	log     *slog.Logger
+	random  *rand.Rand
+	ids     *keys.Sequence
+
+	machines   *machines.Catalog
+	activities *activities.List
+	runs       *mapruns.Book
+
+	calls *integrations.Caller
+
 	// queueOrder is the number of the task that joined a queue last.
 	queueOrder atomic.Uint64
-	timers     timers
-	watchers   watchers
-	recent     recent
-	runs       runWork
+	queues     *waiting.Queues
+	timers     *waiting.Timers
+	watchers   *waiting.Watchers
+	recent     recent.Cache
 
 	// chunk is runChunk, or less in tests.
 	chunk int
 
-	// runsMu guards the records of Map Runs. It is locked after the lock of an execution.
-	runsMu sync.Mutex
-
-	// mu guards machines.
-	mu       sync.RWMutex
-	machines map[string]*machine
-
-	activitiesMu sync.RWMutex
-	activities   map[string]*activity
-
-	queuesMu sync.Mutex
-	queues   map[string]*queue
-
-	revisionsMu sync.RWMutex
-	revisions   map[uint64]*revision
-
 	executionLocks, nameLocks [lockStripes]sync.Mutex
-
-	// operations are the operations of the service itself. Tasks may call them, too.
-	operations map[string]wire.Operation
 }
 
 // New returns a service with the machines, activities and executions that db holds. It
@@ -84,34 +81,53 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	}
 
 	s := &Service{
-		db:         db,
-		cfg:        cfg,
-		log:        cfg.Log,
-		random:     rand.New(randomness{}), //nolint:gosec // see randomness
-		machines:   map[string]*machine{},
-		activities: map[string]*activity{},
-		queues:     map[string]*queue{},
-		revisions:  map[uint64]*revision{},
+		db:       db,
+		cfg:      cfg,
+		account:  arns.Account{Region: cfg.Region, ID: cfg.AccountID},
+		log:      cfg.Log,
+		random:   rand.New(randomness{}), //nolint:gosec // see randomness
+		queues:   waiting.NewQueues(),
+		timers:   waiting.NewTimers(),
+		watchers: waiting.NewWatchers(),
 	}
-	// Room for one: a second signal would say nothing more.
-	s.timers.wake = make(chan struct{}, 1)
-	s.runs, s.chunk = newRunWork(), runChunk
-	s.operations = s.Wire().Operations
+	s.chunk = runChunk
 
-	var err error
-	if s.ids, err = openSequence(db); err != nil {
+	if err := s.openRooms(); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
 
-	if err := s.recoverRecords(); err != nil {
-		return nil, fmt.Errorf("open step functions: %w", err)
+	s.calls = &integrations.Caller{
+		Account:       s.account,
+		Services:      cfg.Services,
+		Own:           s.Wire().Operations,
+		StartedBefore: s.startedBefore,
+		Log:           s.log,
 	}
 
-	if err := errors.Join(s.recoverExecutions(), s.recoverExpress(), s.recoverRuns()); err != nil {
+	if err := errors.Join(s.recoverExecutions(), s.recoverExpress()); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
 
 	return s, nil
 }
 
-func (s *Service) lock(k executionKey) *sync.Mutex { return &s.executionLocks[k.id%lockStripes] }
+func (s *Service) lock(k keys.Execution) *sync.Mutex { return &s.executionLocks[k.ID%lockStripes] }
+
+// openRooms opens the numbers, the machines, the activities and the Map Runs.
+func (s *Service) openRooms() (err error) {
+	if s.ids, err = keys.OpenSequence(s.db); err != nil {
+		return err
+	}
+
+	if s.machines, err = machines.Open(s.db, s.account, s.cfg.Clock, s.random, s.ids); err != nil {
+		return err
+	}
+
+	if s.activities, err = activities.Open(s.db, s.account, s.cfg.Clock, s.ids); err != nil {
+		return err
+	}
+
+	s.runs, err = mapruns.Open(s.db, s.account, s.cfg.Clock, s.random, s.ids, s.machines)
+
+	return err
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
+	"ratchet/embedded/internal/stepfunctions/lambda"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -40,7 +41,7 @@ func open(t testing.TB, dir string) *bench {
 }
 
 // openWith is open with functions that tasks invoke.
-func openWith(t testing.TB, dir string, functions map[string]Function) *bench {
+func openWith(t testing.TB, dir string, functions map[string]lambda.Function) *bench {
 	t.Helper()
 
 	db, err := store.Open(store.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
@@ -49,7 +50,7 @@ func openWith(t testing.TB, dir string, functions map[string]Function) *bench {
 	}
 
 	svc, err := New(db, Config{
-		Region: "us-east-1", AccountID: "000000000000", Services: map[string]wire.Service{"lambda": Lambda(functions)},
+		Region: "us-east-1", AccountID: "000000000000", Services: map[string]wire.Service{"lambda": lambda.Service(functions)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -428,7 +429,7 @@ func TestAnExpressExecutionHasFiveMinutes(t *testing.T) {
 
 			began := time.Now()
 
-			out, err := b.StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: aws.String(b.svc.arn("stateMachine", name))})
+			out, err := b.StartSyncExecution(t.Context(), &sfn.StartSyncExecutionInput{StateMachineArn: aws.String(b.svc.account.ARN("stateMachine", name))})
 			if err != nil || string(out.Status) != want || time.Since(began) > 300*time.Second {
 				t.Errorf("%d seconds: %v after %v, %v", seconds, out, time.Since(began), err)
 			}

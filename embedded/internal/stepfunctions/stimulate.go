@@ -6,13 +6,10 @@ import (
 	"errors"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/store"
-	"ratchet/embedded/internal/wire"
 )
-
-// errNoExecution reports that there is no such execution. The caller gets it unchanged if the execution
-// was deleted after its name was looked up.
-var errNoExecution error = wire.Errorf("ExecutionDoesNotExist", "Execution Does Not Exist")
 
 // stimulus changes an execution's state and returns the turn that results.
 type stimulus func(env *execution.Env, st *execution.State) (*execution.Turn, error)
@@ -21,7 +18,7 @@ type stimulus func(env *execution.Env, st *execution.State) (*execution.Turn, er
 // the batch, outside the lock, before it answers. Expressions that take long end with ctx, and nothing is
 // changed then. The batch may be nil. There may be a batch beside an
 // error, because timers that were due count even if the stimulus failed.
-func (s *Service) stimulate(ctx context.Context, key executionKey, apply stimulus) (*store.Batch, error) {
+func (s *Service) stimulate(ctx context.Context, key keys.Execution, apply stimulus) (*store.Batch, error) {
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()
@@ -31,7 +28,7 @@ func (s *Service) stimulate(ctx context.Context, key executionKey, apply stimulu
 		return nil, err
 	}
 
-	rev, err := s.revision(ownerOf(key, st), st.Revision)
+	rev, err := s.machines.Revision(mapruns.Owner(key, st), st.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +45,7 @@ func (s *Service) stimulate(ctx context.Context, key executionKey, apply stimulu
 	// Nothing has changed, as after a tick that came too early.
 	// runTimers has taken the timer, so it is set again.
 	if len(turn.Events) == 0 && bytes.Equal(before, after) {
-		s.timers.set(key, st.NextTimer())
+		s.timers.Set(key, st.NextTimer())
 		return nil, applied
 	}
 	batch, err := s.storeTurn(key, before, st, after, turn, nil)

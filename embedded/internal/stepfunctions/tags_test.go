@@ -84,7 +84,7 @@ func TestTagsThatAreRefused(t *testing.T) {
 	b := open(t, t.TempDir())
 	machine := b.machine("m", `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`)
 
-	full := make([]string, maxTags)
+	full := make([]string, 50)
 	for i := range full {
 		full[i] = fmt.Sprintf("k%d=v", i)
 	}

@@ -7,11 +7,12 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
 func (s *Service) sendTaskSuccess(ctx context.Context, body []byte) (any, error) {
-	in, err := textMembers(body, "taskToken", "output")
+	in, err := requests.Texts(body, "taskToken", "output")
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +24,7 @@ func (s *Service) sendTaskSuccess(ctx context.Context, body []byte) (any, error)
 
 	output := []byte(in[1])
 	if len(output) > execution.MaxDocument {
-		return nil, validation("1 validation error detected: Value at 'output' failed to satisfy constraint: "+
+		return nil, requests.Invalid("1 validation error detected: Value at 'output' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", execution.MaxDocument)
 	}
 
@@ -37,7 +38,7 @@ func (s *Service) sendTaskSuccess(ctx context.Context, body []byte) (any, error)
 }
 
 func (s *Service) sendTaskFailure(ctx context.Context, body []byte) (any, error) {
-	in, err := textMembers(body, "taskToken", "error", "cause")
+	in, err := requests.Texts(body, "taskToken", "error", "cause")
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ const (
 
 func checkError(name, cause string) error {
 	if utf8.RuneCountInString(name) > maxError || utf8.RuneCountInString(cause) > maxCause {
-		return validation("1 validation error detected: Value at 'error' or 'cause' failed to satisfy constraint: "+
+		return requests.Invalid("1 validation error detected: Value at 'error' or 'cause' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d and %d", maxError, maxCause)
 	}
 
@@ -73,7 +74,7 @@ func checkError(name, cause string) error {
 }
 
 func (s *Service) sendTaskHeartbeat(ctx context.Context, body []byte) (any, error) {
-	in, err := textMembers(body, "taskToken")
+	in, err := requests.Texts(body, "taskToken")
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (s *Service) applyToTask(ctx context.Context, token taskToken, apply stimul
 	}
 
 	switch {
-	case errors.Is(err, errNoExecution):
+	case errors.Is(err, requests.ErrNoExecution):
 		// The machine was deleted, and the execution with it.
 		return nil, wire.Errorf("TaskDoesNotExist", "Task Does Not Exist: 'Provided task does not exist'")
 	case errors.Is(err, execution.ErrTaskTimedOut):
@@ -106,5 +107,5 @@ func (s *Service) applyToTask(ctx context.Context, token taskToken, apply stimul
 		return nil, err
 	}
 
-	return empty, nil
+	return requests.Empty, nil
 }

@@ -86,7 +86,7 @@ func TestCanceledPollsLoseNoTask(t *testing.T) {
 	stopCanceling()
 	wg.Wait()
 
-	for b.svc.queue(activity).tasks.Len() > 0 {
+	for b.svc.queues.Of(activity).Len() > 0 {
 		out, err := b.GetActivityTask(t.Context(), &sfn.GetActivityTaskInput{ActivityArn: &activity})
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func TestReopen(t *testing.T) {
 		for i := range 5 {
 			b.start(machine, fmt.Sprint("e", i), fmt.Sprintf(`{"i":%d}`, i))
 		}
-		waiting := b.start(waits, "w", `{}`)
+		started := b.start(waits, "w", `{}`)
 		token := b.poll(activity).TaskToken
 		silent := b.poll(activity)
 		b.stop()
@@ -218,7 +218,7 @@ func TestReopen(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 
-		if d := b.describe(waiting); d.Status != types.ExecutionStatusSucceeded {
+		if d := b.describe(started); d.Status != types.ExecutionStatusSucceeded {
 			t.Error("the wait was lost:", d.Status)
 		}
 

@@ -57,9 +57,9 @@ func (s *Service) testState(ctx context.Context, in *teststate.Request) (any, er
 // Source: LocalStack's recordings of AWS (test_state_task_catch_error).
 func (s *Service) testIdentity(name, machine, role string) execution.Identity {
 	return execution.Identity{
-		ARN:         s.arn("express", machine) + ":" + name,
+		ARN:         s.account.ARN("express", machine) + ":" + name,
 		RoleARN:     role,
-		MachineARN:  s.arn("stateMachine", machine),
+		MachineARN:  s.account.ARN("stateMachine", machine),
 		MachineName: machine,
 		NoRedrives:  true,
 	}
@@ -111,7 +111,7 @@ func (t *test) call(ctx context.Context, now time.Time, task execution.Task) (*e
 		return nil, err
 	}
 
-	output, refused := m.s.callService(ctx, call, "")
+	output, refused := m.s.calls.Call(ctx, call, "")
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

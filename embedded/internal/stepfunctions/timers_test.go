@@ -70,8 +70,8 @@ func TestTheTimerOfADeletedExecution(t *testing.T) {
 
 	b.svc.tick(t.Context(), key)
 
-	if keys, next := b.svc.timers.pop(0, 1); len(keys) > 0 || next != 0 {
-		t.Errorf("the timer of an execution that is no more: %v, %d", keys, next)
+	if due, next := b.svc.timers.Pop(0, 1); len(due) > 0 || next != 0 {
+		t.Errorf("the timer of an execution that is no more: %v, %d", due, next)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestTheEndOfTimersWaits(t *testing.T) {
 		{"CreateStateMachine", `{"name":"m","roleArn":"arn:aws:iam::000000000000:role/r","definition":"{\"StartAt\":\"W\",\"States\":{\"W\":{\"Type\":\"Wait\",\"Seconds\":3600,\"End\":true}}}"}`},
 		{"StartExecution", `{"name":"e","stateMachineArn":"` + machine + `"}`},
 	} {
-		if _, err := svc.operations[call.operation](t.Context(), []byte(call.body)); err != nil {
+		if _, err := svc.calls.Own[call.operation](t.Context(), []byte(call.body)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,9 +113,7 @@ func TestTheEndOfTimersWaits(t *testing.T) {
 	go func() { ended <- svc.runTimers(ctx) }()
 
 	for taken := false; !taken; runtime.Gosched() {
-		svc.timers.mu.Lock()
-		taken = svc.timers.due.Len() == 0
-		svc.timers.mu.Unlock()
+		taken = svc.timers.Len() == 0
 	}
 
 	cancel()

@@ -6,12 +6,13 @@ import (
 	"encoding/binary"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/wire"
 )
 
 // taskToken identifies a started task and has the secret of its attempt.
 type taskToken struct {
-	execution executionKey
+	execution keys.Execution
 	thread    int64
 	secret    [execution.TokenSize]byte
 }
@@ -30,8 +31,8 @@ func newSecret() (secret [execution.TokenSize]byte) {
 func (t taskToken) String() string {
 	b := make([]byte, 1, tokenBytes)
 	b[0] = tokenVersion
-	b = binary.BigEndian.AppendUint64(b, t.execution.machine)
-	b = binary.BigEndian.AppendUint64(b, t.execution.id)
+	b = binary.BigEndian.AppendUint64(b, t.execution.Machine)
+	b = binary.BigEndian.AppendUint64(b, t.execution.ID)
 	b = binary.BigEndian.AppendUint64(b, uint64(t.thread))
 
 	return base64.RawURLEncoding.EncodeToString(append(b, t.secret[:]...))
@@ -43,8 +44,8 @@ func readToken(text string) (t taskToken, err error) {
 		return t, wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
 	}
 
-	t.execution.machine = binary.BigEndian.Uint64(b[1:])
-	t.execution.id = binary.BigEndian.Uint64(b[9:])
+	t.execution.Machine = binary.BigEndian.Uint64(b[1:])
+	t.execution.ID = binary.BigEndian.Uint64(b[9:])
 	t.thread = int64(binary.BigEndian.Uint64(b[17:]))
 	copy(t.secret[:], b[25:])
 

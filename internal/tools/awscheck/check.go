@@ -34,6 +34,7 @@ type check struct {
 	prefix string
 	out    io.Writer
 	began  time.Time
+	moves  []move // of -apply
 
 	shown   []string // the parts that ran
 	unshown []string // the parts that only an account can show
@@ -65,6 +66,7 @@ func (c *check) steps(ctx context.Context) error {
 	}{
 		{"templates written by the program, deployed as stacks", c.deployStacks},
 		{"orders run by two workers, one killed with -9 in the middle", c.runOrders},
+		{"no execution has failed", c.executions},
 		{"every order agrees with its journal (verify)", c.verify},
 		{"nothing is set up wrongly (doctor)", c.doctor},
 		{"no alarm fires", c.alarms},

@@ -102,3 +102,35 @@ func TestWhatIsNotListedIsNotGone(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestOrdersOfYourOwnWorkflow: the flags replace what the check knows of the shop, one by one.
+func TestOrdersOfYourOwnWorkflow(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "loan")
+	// The test stands in for a program whose workflow has no items.
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nprintf 'name: loan\\ncontent: [customer]\\nstates:\\n'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	c := &check{options: options{program: program, orders: 20, end: "CLOSED", create: "--customer ada --metadata book=mug"}}
+
+	o, err := c.known(t.Context())
+	if err != nil || o.end != "CLOSED" || strings.Join(o.args, " ") != c.create || strings.Join(o.setup, " ") != "inventory set mug 40" {
+		t.Errorf("%+v, %v", o, err)
+	}
+
+	c.options = options{program: program, setup: "accounts create fees"}
+	if o, err := c.known(t.Context()); err != nil || o.end != "" || len(o.args) > 0 || len(o.setup) != 3 {
+		t.Errorf("%+v, %v", o, err)
+	}
+
+	moves, err := movesOf("OVERDUE=return, LENT=renew")
+	if err != nil || len(moves) != 2 || moves[0] != (move{"OVERDUE", "return"}) || moves[1] != (move{"LENT", "renew"}) {
+		t.Errorf("%v, %v", moves, err)
+	}
+
+	for _, text := range []string{"OVERDUE", "=return", "OVERDUE="} {
+		if _, err := movesOf(text); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+}

@@ -22,6 +22,9 @@ import (
 //go:embed setup.sh
 var setup string
 
+//go:embed localstack.py
+var localStack string
+
 // local is a running LocalStack over DynamoDB Local.
 type local struct {
 	cloud       cloud
@@ -115,7 +118,7 @@ func (l *local) start(ctx context.Context, home, volume, address string) error {
 	}
 	defer log.Close() // the process has the file open by itself
 
-	l.cmd = exec.Command(filepath.Join(home, "localstack-1", "bin", "python"), "-m", "localstack.runtime.main") //nolint:noctx // stop ends it
+	l.cmd = exec.Command(filepath.Join(home, "localstack-1", "bin", "python"), "-c", localStack) //nolint:noctx // stop ends it
 	l.cmd.Env = append(os.Environ(), "OVERRIDE_IN_DOCKER=0", "FILESYSTEM_ROOT="+volume, "GATEWAY_LISTEN="+address,
 		"HOME="+volume, "TMPDIR="+volume,
 		"SKIP_SSL_CERT_DOWNLOAD=1", "DISABLE_EVENTS=1", "DYNAMODB_IN_MEMORY=1", "PROVIDER_OVERRIDE_DYNAMODB=v2", "PROVIDER_OVERRIDE_DYNAMODBSTREAMS=v2", "SQS_ENDPOINT_STRATEGY=path")

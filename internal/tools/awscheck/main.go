@@ -5,6 +5,8 @@
 //	go run ./internal/tools/awscheck -local .cache        on independent implementations of AWS, without an account
 //	go run ./internal/tools/awscheck -teardown PREFIX     take away what an earlier call left behind
 //
+// With -program it does so with your own program. -create, -apply and -end say which orders fit its workflow.
+//
 // Everything that it creates has a random prefix, and it removes nothing without that prefix. It uses the AWS CLI, by
 // the commands that docs/operate/deploy.md has, with the credentials that the CLI finds. At its end, also after Ctrl-C, it
 // lists which parts ran, which only an account can show, what is left, and what it cost.
@@ -32,6 +34,9 @@ type options struct {
 	teardown string
 	orders   int
 	wait     time.Duration
+
+	// For a program with its own workflow.
+	setup, create, apply, end string
 }
 
 func main() {
@@ -41,6 +46,10 @@ func main() {
 	flag.StringVar(&o.teardown, "teardown", "", "only take away what has this `prefix`, left by an earlier call")
 	flag.IntVar(&o.orders, "orders", 20, "how many orders to run")
 	flag.DurationVar(&o.wait, "wait", 10*time.Minute, "how long orders and alarms may take")
+	flag.StringVar(&o.setup, "setup", "", "a `command` of the program before the orders (default \"inventory set mug\" with twice as many as orders)")
+	flag.StringVar(&o.create, "create", "", "the `arguments` of orders create behind the id, like \"--customer ada --metadata topic=invoice\" (default what the shop needs)")
+	flag.StringVar(&o.apply, "apply", "", "what others do, as `STATE=EVENT,...`: the check applies EVENT to each order that is in STATE")
+	flag.StringVar(&o.end, "end", "", "the `state` in which the orders end (default DELIVERED of the shop, otherwise they only have to be placed)")
 	flag.Parse()
 
 	// The first signal ends the check, and takes everything away. What takes away does not listen to signals.
@@ -63,6 +72,10 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) (err error
 
 	c := &check{options: o, dir: dir, out: out, began: time.Now(), prefix: newPrefix()}
 	if c.program, err = filepath.Abs(o.program); err != nil {
+		return err
+	}
+
+	if c.moves, err = movesOf(o.apply); err != nil {
 		return err
 	}
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,12 +20,47 @@ const shopsEnd = "DELIVERED"
 
 // orders are what the check places.
 type orders struct {
-	end  string   // the state to wait for, empty for any
-	args []string // of `orders create`
+	setup []string // a command before them
+	end   string   // the state to wait for, empty for any
+	args  []string // of `orders create`
 }
 
-// known returns the orders that fit the program's workflow.
-func (c *check) known(ctx context.Context) (o orders, err error) {
+// move is what the check does to orders in the place of people and other programs.
+type move struct{ state, event string }
+
+// movesOf reads the flag -apply.
+func movesOf(text string) (all []move, err error) {
+	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		state, event, found := strings.Cut(pair, "=")
+		if !found || state == "" || event == "" {
+			return nil, fmt.Errorf("apply %q: write STATE=EVENT", pair)
+		}
+		all = append(all, move{state, event})
+	}
+
+	return all, nil
+}
+
+// known returns the orders that fit the program's workflow: those that the flags say, and otherwise the shop's.
+func (c *check) known(ctx context.Context) (orders, error) {
+	o, err := c.shops(ctx)
+
+	if c.setup != "" {
+		o.setup = strings.Fields(c.setup)
+	}
+
+	if c.create != "" {
+		o.args = strings.Fields(c.create)
+	}
+	o.end = firstOf(c.end, o.end)
+
+	return o, err
+}
+
+// shops returns the orders of the shop, as far as the program's workflow has what they have.
+func (c *check) shops(ctx context.Context) (o orders, err error) {
+	o.setup = []string{"inventory", "set", "mug", fmt.Sprint(2 * c.orders)}
+
 	text, err := c.ratchet(ctx, "workflow", "show", "--format", "yaml")
 	if err != nil {
 		return o, err
@@ -64,7 +100,7 @@ func (c *check) runOrders(ctx context.Context) (err error) {
 	}
 	defer c.endWorker(second)
 
-	if _, err := c.ratchet(ctx, "inventory", "set", "mug", fmt.Sprint(2*c.orders)); err != nil {
+	if _, err := c.ratchet(ctx, o.setup...); err != nil {
 		return err
 	}
 
@@ -77,11 +113,16 @@ func (c *check) runOrders(ctx context.Context) (err error) {
 	killed := false
 
 	return c.until(ctx, func() (bool, error) {
-		ended, err := c.arrived(ctx, o.end)
+		if err := c.moveOn(ctx); err != nil {
+			return false, err
+		}
+
+		arrived, err := c.arrived(ctx, o.end)
 		if err != nil {
 			return false, err
 		}
 
+		ended := len(arrived)
 		if !killed && ended >= c.orders/4 {
 			killed = true
 			fmt.Fprintf(c.out, "%d of %d orders are %s: a worker is killed\n", ended, c.orders, firstOf(o.end, "placed"))
@@ -117,8 +158,39 @@ func (c *check) endWorker(worker *exec.Cmd) {
 	kill.Stop()
 }
 
-// arrived counts the orders that have reached a state, or any.
-func (c *check) arrived(ctx context.Context, state string) (n int, err error) {
+// moveOn applies the events of -apply to the orders that wait for them.
+func (c *check) moveOn(ctx context.Context) error {
+	for _, m := range c.moves {
+		waiting, err := c.arrived(ctx, m.state)
+		if err != nil {
+			return err
+		}
+
+		for _, id := range waiting {
+			// Refused: the program has moved the order since it was listed. The next list has its new state.
+			if _, err := c.ratchet(ctx, "orders", "apply", id, m.event); err != nil && exitStatus(err) != refused {
+				return err
+			}
+		}
+	}
+
+	return nil
+}
+
+// refused is the exit status of a command whose request was decided and refused.
+const refused = 3
+
+func exitStatus(err error) int {
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return ended.ExitCode()
+	}
+
+	return 0
+}
+
+// arrived returns the orders that have reached a state, or any.
+func (c *check) arrived(ctx context.Context, state string) (ids []string, err error) {
 	args := []string{"orders", "list", "--json", "--limit", "1000"}
 	if state != "" {
 		args = append(args, "--state", state)
@@ -126,19 +198,19 @@ func (c *check) arrived(ctx context.Context, state string) (n int, err error) {
 
 	out, err := c.ratchet(ctx, args...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 
 	for line := range strings.Lines(out) {
 		var order struct {
-			State string `json:"state"`
+			ID string `json:"orderId"`
 		}
-		if json.Unmarshal([]byte(line), &order) == nil && order.State != "" {
-			n++
+		if json.Unmarshal([]byte(line), &order) == nil && order.ID != "" {
+			ids = append(ids, order.ID)
 		}
 	}
 
-	return n, nil
+	return ids, nil
 }
 
 // until asks again until it is done, or the time of the check is up.
@@ -174,6 +246,36 @@ func (c *check) logs() error {
 	}
 
 	return errors.Join(all...)
+}
+
+// executions fails if an execution did: a carrier or a person may have moved its order all the same.
+func (c *check) executions(ctx context.Context) error {
+	machines, err := c.list(ctx, "stepfunctions", "list-state-machines", "--query", "stateMachines[].stateMachineArn")
+	if err != nil {
+		return err
+	}
+
+	machines = slices.DeleteFunc(machines, func(arn string) bool { return !ours(c.prefix, arn) })
+	if len(machines) == 0 {
+		return errors.New("there is no state machine")
+	}
+
+	for _, machine := range machines {
+		for _, status := range []string{"FAILED", "TIMED_OUT", "ABORTED"} {
+			names, err := c.list(ctx, "stepfunctions", "list-executions", "--state-machine-arn", machine, "--status-filter", status, "--query", "executions[].executionArn")
+			if err != nil {
+				return err
+			}
+
+			if len(names) > 0 {
+				cause, err := c.aws(ctx, "stepfunctions", "describe-execution", "--execution-arn", names[0], "--query", "[error, cause]", "--output", "text")
+
+				return errors.Join(fmt.Errorf("%d are %s: %s: %s", len(names), status, names[0], cause), err)
+			}
+		}
+	}
+
+	return nil
 }
 
 // verify compares the orders with their journals. A worker that was killed had taken records, which another one repeats.

@@ -56,6 +56,7 @@ func migrateCommand(s *settings.Settings) *cobra.Command {
 	cause := arguments.ReasonFlags(command)
 	segments := command.Flags().Int("segments", 4, "parts of the table that are counted at the same time, 1 to 64")
 	job := jobrun.AddFlags(command)
+	command.Flags().Lookup("job-reason").Usage = "why, for the job and the list of acts, if --reason-text does not say so; default: the command"
 
 	command.RunE = func(c *cobra.Command, _ []string) error {
 		if *segments < 1 || *segments > 64 {

@@ -20,7 +20,7 @@ import (
 
 const doctorHelp = `Compares what is set up with what this program needs under the same settings: credentials,
 endpoints, the clock, every table (key, indexes, stream, time to live, billing, and on AWS
-backups), the permissions on their items, the state machine (against the one that this
+backups), the permissions on their items, on AWS the alarms, the state machine (against the one that this
 program would create), its activities, the requests' queue, the readers of the stream, the
 states of the first 1,000 orders, and settings that contradict each other. For each problem
 it says what to do.

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/operate/inspect"
 	"ratchet/server"
-	"ratchet/transitions"
 )
 
 func verifyCommand(s *settings.Settings) *cobra.Command {
@@ -35,24 +35,18 @@ func verifyCommand(s *settings.Settings) *cobra.Command {
 
 		return s.With(c.Context(), func(b *server.Backend) error {
 			v := &verification{
+				context:  c.Context(),
 				out:      c.OutOrStdout(),
 				progress: s.Progress,
 				json:     s.JSON,
-				since:    time.Now().Add(-*lag),
-				waits:    func(transitions.OrderID) (bool, error) { return false, nil },
+				lag:      server.JournalLag{Since: time.Now().Add(-*lag)},
 			}
 
-			if !c.Flags().Changed("lag") && b.Config.Journal != transitions.JournalTransactional.String() {
-				// Read before the orders: what the workers had handled by then must be in the journal.
-				handled, err := b.HandledTo(c.Context())
-				if err != nil {
+			if !c.Flags().Changed("lag") {
+				var err error
+				if v.lag, err = b.JournalLag(c.Context()); err != nil {
 					fmt.Fprintf(c.ErrOrStderr(), "how far the stream is handled is not known, so only the last minute counts as its lag: %v\n", err)
 				}
-
-				if since := handled.Add(-*lag); err == nil && since.Before(v.since) {
-					v.since = since
-				}
-				v.waits = func(id transitions.OrderID) (bool, error) { return b.JournalWaits(c.Context(), id) }
 			}
 
 			if err := inspect.Verify(c.Context(), b.Orders, v.add); err != nil {
@@ -68,12 +62,11 @@ func verifyCommand(s *settings.Settings) *cobra.Command {
 
 // verification counts and prints the findings of inspect.Verify.
 type verification struct {
+	context  context.Context //nolint:containedctx // of the command, for the calls that inspect.Verify makes
 	out      io.Writer
 	progress *terminal.Progress
 	json     bool
-	since    time.Time // a transition after this time may be missing in the journal
-	// waits reports whether changes of the order wait in the journal's retry queue.
-	waits func(transitions.OrderID) (bool, error)
+	lag      server.JournalLag
 
 	counts verificationCounts
 }
@@ -100,20 +93,14 @@ func (v *verification) add(c inspect.Check) error {
 	var mismatches []inspect.Finding
 	for _, f := range c.Findings {
 		// A journal that the stream writes lags; only a lag that lasts is a mismatch.
-		if f.Kind == inspect.FindingBehind {
-			waits, err := f.Since.After(v.since), error(nil)
-			if !waits {
-				waits, err = v.waits(c.OrderID)
-			}
+		lags, err := v.lag.Excuses(v.context, c.OrderID, f)
+		if err != nil {
+			return err
+		}
 
-			if err != nil {
-				return err
-			}
-
-			if waits {
-				v.counts.Lagging++
-				continue
-			}
+		if lags {
+			v.counts.Lagging++
+			continue
 		}
 		mismatches = append(mismatches, f)
 	}

@@ -2,10 +2,12 @@ package orders
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"time"
 
 	"ratchet/operate/inspect"
+	"ratchet/server"
 	"ratchet/transitions"
 )
 
@@ -25,8 +27,11 @@ func TestVerifyCountsWhatTheWorkersHaveNotHandled(t *testing.T) {
 		{"before it, and it waits", handled.Add(-time.Second), true, 1},
 	} {
 		v := &verification{
-			out: &bytes.Buffer{}, since: handled,
-			waits: func(transitions.OrderID) (bool, error) { return row.waits, nil },
+			context: t.Context(), out: &bytes.Buffer{},
+			lag: server.JournalLag{
+				Since: handled,
+				Waits: func(context.Context, transitions.OrderID) (bool, error) { return row.waits, nil },
+			},
 		}
 
 		err := v.add(inspect.Check{OrderID: "o-1", Findings: []inspect.Finding{{Kind: inspect.FindingBehind, Since: row.since}}})

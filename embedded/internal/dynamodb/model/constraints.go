@@ -166,3 +166,6 @@ func (c *Constraints) CollectionMetrics(value string) {
 
 // Member returns the name of an element of a list, counted from 0.
 func Member(list string, at int) string { return list + "." + strconv.Itoa(at+1) + ".member" }
+
+// List joins names as messages do: [a, b].
+func List(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
