@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/console"
@@ -238,16 +235,6 @@ func paused(s *apiServer) string {
 	return fmt.Sprint(len(found))
 }
 
-// surveys says whether a survey was asked for.
-func surveys(s *apiServer) string {
-	out, err := s.db.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String("processes")})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-
-	return fmt.Sprint(len(out.Items))
-}
-
 // withLists lets the server have lists of orders.
 func withLists(c *api.Config) { c.Lists = &lists.Lists{} }
 
@@ -267,9 +254,7 @@ func stateOfJob(s *apiServer) string {
 	return list.Jobs[0].State
 }
 
-func actCases(t *testing.T) []actCase {
-	t.Helper()
-
+func actCases() []actCase {
 	real := map[string]string{"dryRun": ""}
 	order, endpoint, handler := map[string]string{"order": "o-1"}, map[string]string{"endpoint": "shop"}, map[string]string{"handler": "notify"}
 	item := map[string]string{"order": "o-1", "sku": "mug"}
@@ -312,7 +297,6 @@ func actCases(t *testing.T) []actCase {
 		})},
 		{name: "pause-handler", operation: "pause-handler", change: notifies, setup: has(handler), effect: paused},
 		{name: "resume-handler", operation: "resume-handler", change: notifies, setup: has(handler, func(s *apiServer) { s.must("POST", "/v1/stream/handlers/notify/pause", "") }), effect: paused},
-		{name: "count-stuck", operation: "count-stuck-orders", change: withProcesses(t), setup: has(real), effect: surveys},
 		{name: "redrive-execution", operation: "redrive-execution", setup: has(order, anExecution), effect: read("/v1/orders/o-1/explanation", "unplaced", "execution", "redrives")},
 		{name: "repair-execution", operation: "repair-execution", setup: has(order, anExecution), effect: read("/v1/orders/o-1/explanation", "unplaced", "execution", "redrives")},
 		{name: "book-again", operation: "book-shipment-again", change: func(c *api.Config) {
@@ -353,7 +337,7 @@ func actCases(t *testing.T) []actCase {
 // TestEachActOfTheConsole: its form with its commands, its effect, its row in the audit, its repeat, and its refusal by
 // scope, tenant, reason and confirmation.
 func TestEachActOfTheConsole(t *testing.T) {
-	for i, row := range actCases(t) {
+	for i, row := range actCases() {
 		if testing.Short() && i%5 > 0 {
 			continue // one client, and every act
 		}

@@ -22,7 +22,7 @@ func TestCommandLinesNameTheTenant(t *testing.T) {
 		t.Skip("one client, and every act of TestEachActOfTheConsole")
 	}
 
-	for _, row := range actCases(t) {
+	for _, row := range actCases() {
 		t.Run(row.name, func(t *testing.T) {
 			s := newAPIServer(t, func(c *api.Config) {
 				forPages(c)
@@ -58,9 +58,9 @@ func TestCommandLinesNameTheTenant(t *testing.T) {
 				t.Errorf("the letter is encoded: %q", own)
 			}
 
-			// Handlers, the definition and the count belong to all tenants. The commands of questions change nothing.
+			// Handlers and the definition belong to all tenants. The commands of questions change nothing.
 			other, shown := line("acme")
-			if query.Get("handler") != "" || row.name == "orders-migrate" || row.name == "count-stuck" || row.operation == "ask-question" || !shown {
+			if query.Get("handler") != "" || row.name == "orders-migrate" || row.operation == "ask-question" || !shown {
 				return
 			}
 

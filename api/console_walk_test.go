@@ -30,7 +30,7 @@ func TestThePageOfStuckOrdersHasTheActsThatHelp(t *testing.T) {
 	}
 
 	page := p.wantPage(whose(auth.DefaultTenant, auth.Admin), console.Path+"/stuck", "/act/repair-execution?order=o-1", "/act/apply?event=deliver&amp;order=o-2",
-		"/act/apply?event=chargeback&amp;order=o-2", "/act/orders-migrate", "/act/count-stuck", "Ada waits")
+		"/act/apply?event=chargeback&amp;order=o-2", "/act/orders-migrate", "/act/survey", "Ada waits")
 	if strings.Contains(page.text, "repair-execution?order=o-2") || strings.Contains(page.text, "[masked]") {
 		t.Error(page.text)
 	}
@@ -38,7 +38,7 @@ func TestThePageOfStuckOrdersHasTheActsThatHelp(t *testing.T) {
 	// The page says why it shows less.
 	p.wantPage(person(auth.DefaultTenant, auth.Admin), console.Path+"/stuck", "<code>[masked]</code>: it may concern a person", "--personal")
 
-	if page := p.wantPage(whose("acme", auth.Admin), console.Path+"/stuck"); strings.Contains(page.text, "count-stuck") {
+	if page := p.wantPage(whose("acme", auth.Admin), console.Path+"/stuck"); strings.Contains(page.text, "/act/survey") {
 		t.Errorf("an administrator of another tenant counts: %s", page.text)
 	}
 }

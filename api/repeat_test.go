@@ -305,7 +305,6 @@ var repeats = []repeated{
 	},
 	{operation: "book-shipment-again", path: "/v1/orders/o-1/shipment/book-again", keyed: true, setup: bookable, status: 200},
 	{operation: "pause-handler", path: "/v1/stream/handlers/notify/pause", keyed: true, setup: deadLetter, status: 200},
-	{operation: "count-stuck-orders", path: "/v1/stuck-orders/count", keyed: true, status: 200},
 	{operation: "resume-handler", path: "/v1/stream/handlers/notify/resume", keyed: true, setup: deadLetter, status: 200},
 	{operation: "erase-order", path: "/v1/orders/o-1/erase", body: `{}`, keyed: true, setup: erasable, status: 200, other: `{"dryRun":true}`, code: keyTaken},
 	{

@@ -25,11 +25,8 @@ func (s *service) stuckRoutes(h huma.API) {
 		errors:  []int{http.StatusNotFound},
 		summary: "List the orders that need a person, as the newest survey has found them",
 		description: "By their ids, at most 1,000 of each kind. An order may have moved since: read it again before you act. The workers survey the orders every hour, " +
-			"unless the setting stuck-every says otherwise or there are more than 100,000 orders.",
+			"unless the setting stuck-every says otherwise or there are more than 100,000 orders, and when the default tenant asks the question survey.",
 	}, s.listStuck)
-
-	register(s, h, adminVerb("executions", "count-stuck-orders", http.MethodPost, "/v1/stuck-orders/count", "Let a worker survey the orders now",
-		"It looks within a minute whether one was asked for, unless the setting stuck-every is negative. A survey reads every order. Orders belong to all tenants, so only administrators of the default tenant may do this."), s.askStuck)
 
 	register(s, h, route{
 		id:          "get-stuck-order",
@@ -111,27 +108,6 @@ func (s *service) listStuck(ctx context.Context, c caller, in *input.Page) (*lis
 		})
 
 	return out, err
-}
-
-type askStuckOutput struct {
-	input.Repeat
-	Body struct {
-		AskedAt time.Time `json:"askedAt" doc:"The list is of a later time when the survey is over: see its countedAt."`
-	}
-}
-
-func (s *service) askStuck(ctx context.Context, c caller, _ *input.MayBeKeyed) (*askStuckOutput, error) {
-	switch {
-	case s.cfg.Processes == nil:
-		return nil, notFound("status")
-	case c.tenant.owner() != "":
-		return nil, newProblem(http.StatusForbidden, "forbidden", "Only administrators of the default tenant may let the orders be counted.")
-	}
-
-	out := &askStuckOutput{}
-	out.Body.AskedAt = time.Now().UTC().Truncate(time.Millisecond)
-
-	return out, s.cfg.Processes.AskSurvey(ctx, out.Body.AskedAt)
 }
 
 type getStuckOutput struct {

@@ -38,31 +38,6 @@ func withProcesses(t *testing.T) func(*api.Config) {
 	}
 }
 
-// TestASurveyIsAskedFor: by administrators of the default tenant only, and one worker makes it.
-func TestASurveyIsAskedFor(t *testing.T) {
-	s, store := newProcessesServer(t)
-	now := time.Now()
-
-	if mine, err := store.ClaimSurvey(t.Context(), now, time.Hour); mine || err != nil {
-		t.Fatalf("before: %t, %v", mine, err)
-	}
-
-	s.want(s.ask("POST", "/v1/stuck-orders/count", "", "Authorization", s.key("acme", auth.Admin), "Ratchet-Reason", "repaired"), http.StatusForbidden, "forbidden")
-	s.want(s.ask("POST", "/v1/stuck-orders/count", "", "Authorization", s.key(auth.DefaultTenant, auth.Act), "Ratchet-Reason", "repaired"), http.StatusForbidden, "forbidden")
-
-	if mine, err := store.ClaimSurvey(t.Context(), now, time.Hour); mine || err != nil {
-		t.Fatalf("after refusals: %t, %v", mine, err)
-	}
-
-	s.want(s.ask("POST", "/v1/stuck-orders/count", "", "Authorization", s.key(auth.DefaultTenant, auth.Admin), "Ratchet-Reason", "repaired"), http.StatusOK, "")
-
-	for _, want := range []bool{true, false} {
-		if mine, err := store.ClaimSurvey(t.Context(), now, time.Hour); mine != want || err != nil {
-			t.Errorf("the survey is the caller's: %t, %v, want %t", mine, err, want)
-		}
-	}
-}
-
 // TestStuckOrdersAreListedByTenant: each tenant sees its own, with the next step, in its own ids.
 func TestStuckOrdersAreListedByTenant(t *testing.T) {
 	s, store := newProcessesServer(t)

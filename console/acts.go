@@ -338,10 +338,6 @@ var actsOnOne = []act{
 		method: http.MethodPost, path: "/v1/stream/handlers/{handler}/resume", stream: true, command: "ratchet streams resume {handler}",
 	},
 	{
-		name: "count-stuck", title: "Count again", does: "A worker looks at every order within a minute, and lists those that need a person.", scope: auth.Admin,
-		method: http.MethodPost, path: "/v1/stuck-orders/count", stream: true, page: Path + "/stuck", command: "ratchet status --count-stuck",
-	},
-	{
 		name: "redrive-execution", title: "Redrive the execution", does: "Step Functions runs the failed state again.", scope: auth.Admin,
 		method: http.MethodPost, path: orderPath + "/execution/redrive", command: "ratchet executions redrive {order}",
 	},

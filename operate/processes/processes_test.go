@@ -345,44 +345,6 @@ func TestOneProcessAtATimeSurveysTheOrders(t *testing.T) {
 	}
 }
 
-// TestASurveyThatWasAskedForIsMadeOnce also where several look at the same time.
-func TestASurveyThatWasAskedForIsMadeOnce(t *testing.T) {
-	f := newFleet(t)
-	now := time.Now()
-
-	if _, err := f.ClaimSurvey(t.Context(), now, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-
-	for range 2 {
-		if err := f.AskSurvey(t.Context(), now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	turns := make(chan bool)
-
-	for range 4 {
-		go func() {
-			mine, err := f.ClaimSurvey(t.Context(), now, time.Hour)
-			if err != nil {
-				t.Error(err)
-			}
-			turns <- mine
-		}()
-	}
-
-	claimed := 0
-	for range 4 {
-		if <-turns {
-			claimed++
-		}
-	}
-
-	if claimed != 1 {
-		t.Errorf("%d processes survey, want 1", claimed)
-	}
-}
-
 func TestAnOlderSurveyDoesNotReplaceANewerOne(t *testing.T) {
 	f := newFleet(t)
 	now := time.Now().UTC().Truncate(time.Millisecond)

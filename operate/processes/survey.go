@@ -15,7 +15,6 @@ import (
 const (
 	surveyKind = "survey"
 	surveyID   = "stuck-orders"
-	askedID    = "stuck-orders-asked"
 
 	dueAttribute     = "due"     // when the next survey begins, in milliseconds
 	startedAttribute = "started" // when the stored survey began, in milliseconds
@@ -50,52 +49,12 @@ func surveyKey(name string) dynamo.Item {
 // ClaimSurvey reports whether the caller is to survey the orders now, and sets the next survey to a
 // time every from now. Of several callers at once one succeeds, because the write has the time that
 // it read as its condition. The first survey of a new table is due after every. If a caller is
-// killed before it stores a result, the next survey is made when it is due. A survey that was asked for is due at
-// once; see [Store.AskSurvey].
+// killed before it stores a result, the next survey is made when it is due.
 func (s *Store) ClaimSurvey(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
 	mine, first, err := s.claim(ctx, surveyID, now, every)
 	// The first caller only sets the time: a table that was just created has no orders worth a
 	// survey.
-	if err != nil || mine && !first {
-		return err == nil, err
-	}
-
-	return s.claimAsked(ctx)
-}
-
-// AskSurvey lets one of the processes that look whether a survey is due make one.
-func (s *Store) AskSurvey(ctx context.Context, now time.Time) error {
-	item := surveyKey(askedID)
-	item[dueAttribute] = dynamo.Millis(now)
-
-	if _, err := s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.cfg.Table, Item: item}); err != nil {
-		return fmt.Errorf("processes: ask for a survey of stuck orders: %w", err)
-	}
-
-	return nil
-}
-
-// claimAsked reports whether a survey was asked for and the caller makes it. One asked for meanwhile stays due.
-func (s *Store) claimAsked(ctx context.Context) (bool, error) {
-	row, err := s.readSurvey(ctx, askedID)
-
-	asked := dynamo.Time(row, dueAttribute)
-	if err != nil || asked.IsZero() {
-		return false, err
-	}
-
-	update := dynamo.NewUpdate(s.cfg.Table, surveyKey(askedID)).IfEquals(dueAttribute, dynamo.Millis(asked)).RemoveAttribute(dueAttribute)
-
-	_, err = s.cfg.DynamoDB.UpdateItem(ctx, update.Input())
-	if _, lost := dynamo.FailedCondition(err); lost {
-		return false, nil
-	}
-
-	if err != nil {
-		return false, fmt.Errorf("processes: claim the survey that was asked for: %w", err)
-	}
-
-	return true, nil
+	return mine && !first, err
 }
 
 // claim sets when something is due again, and reports whether it was due, and whether this is the first time.

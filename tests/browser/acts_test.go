@@ -45,7 +45,6 @@ var formActs = []formAct{
 	{"rotate-endpoint", "endpoint=shop", nil},
 	{"pause-handler", "handler=notify", nil},
 	{"resume-handler", "handler=notify", nil},
-	{"count-stuck", "", nil},
 	{"redrive-execution", "order=o-1", nil},
 	{"repair-execution", "order=o-1", nil},
 	{"book-again", "order=o-1", nil},
