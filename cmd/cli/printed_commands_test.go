@@ -29,20 +29,20 @@ var printedCommands = map[string]struct {
 	run    string
 	status int
 }{
-	"ratchet deadletters list %s":                          {"deadletters list notify", 0},
-	"ratchet deadletters list ":                            {"deadletters list notify", 0},
-	"ratchet deadletters list %s --%s":                     {"deadletters list refund --refund-returns", 0},
-	"ratchet deadletters redrive %s %s":                    {"deadletters redrive notify letter-1", 4},
-	"ratchet deadletters redrive --all --handler %s":       {"deadletters redrive --all --handler notify", 0},
-	"ratchet deadletters discard HANDLER LETTER":           {"deadletters discard notify letter-1", 4},
-	"ratchet deliveries resend ":                           {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
-	"ratchet deliveries resend --endpoint %s --since 720h": {"deliveries resend --endpoint shop --since 720h", 0},
-	"ratchet endpoints enable %s":                          {"endpoints enable shop", 0},
-	"ratchet executions list --status FAILED":              {"executions list --status FAILED", 0},
-	"ratchet jobs ":                                        {"jobs pause 20261128T151834.123-ABCDEFGHIJ", 4},
-	"ratchet jobs get ":                                    {"jobs get 20261128T151834.123-ABCDEFGHIJ", 4},
-	"ratchet jobs resume %s%s":                             {"jobs resume 20261128T151834.123-ABCDEFGHIJ", 4},
-	"ratchet jobs start ":                                  {"jobs start dead-letters-redrive --handler notify --reason test", 0},
+	"ratchet deadletters list %s":                            {"deadletters list notify", 0},
+	"ratchet deadletters list ":                              {"deadletters list notify", 0},
+	"ratchet deadletters list %s --%s":                       {"deadletters list refund --refund-returns", 0},
+	"ratchet deadletters redrive %s %s":                      {"deadletters redrive notify letter-1", 4},
+	"ratchet deadletters redrive --all --handler %s":         {"deadletters redrive --all --handler notify", 0},
+	"ratchet deadletters discard HANDLER LETTER":             {"deadletters discard notify letter-1", 4},
+	"ratchet deliveries resend ":                             {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
+	"ratchet deliveries resend --endpoint %s%s --since 720h": {"deliveries resend --endpoint shop --since 720h", 0},
+	"ratchet endpoints enable %s":                            {"endpoints enable shop", 0},
+	"ratchet executions list --status FAILED":                {"executions list --status FAILED", 0},
+	"ratchet jobs ":                                          {"jobs pause 20261128T151834.123-ABCDEFGHIJ", 4},
+	"ratchet jobs get ":                                      {"jobs get 20261128T151834.123-ABCDEFGHIJ", 4},
+	"ratchet jobs resume %s%s":                               {"jobs resume 20261128T151834.123-ABCDEFGHIJ", 4},
+	"ratchet jobs start ":                                    {"jobs start dead-letters-redrive --handler notify --reason test", 0},
 	"ratchet jobs start executions-redrive --since 2h --dry-run --reason 'the bank was down'": {"jobs start executions-redrive --since 2h --dry-run --reason test", 0},
 	"ratchet orders scheduled":                               {"orders scheduled", 0},
 	"ratchet orders scheduled list":                          {"orders scheduled list o-1", 0},
@@ -98,6 +98,8 @@ var printedCommands = map[string]struct {
 	"ratchet streams replay --from-journal --again":          {"streams replay --from-journal --again --handler notify", 0},
 	"ratchet workflow migrate --reason-text {reason}":        {"workflow migrate --reason mistake", 0},
 	"ratchet keys list":                                      {"keys list", 0},
+	"ratchet claims unsettled":                               {"claims unsettled", 0},
+	"ratchet deploy plan":                                    {"deploy plan", 0},
 	"ratchet payments report":                                {"payments report", 0},
 	"ratchet inventory expire":                               {"inventory expire", 0},
 
@@ -144,10 +146,10 @@ var printedCommands = map[string]struct {
 // must exist.
 var namedCommands = []string{
 	"ratchet actions key", "ratchet backup", "ratchet claims force-release", "ratchet claims run",
-	"ratchet deadletters ", "ratchet deliveries resend --since", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
+	"ratchet deadletters ", "ratchet deliveries resend --endpoint ", "ratchet deliveries resend --since", "ratchet deploy", "ratchet deploy ", "ratchet dev", "ratchet endpoints enable",
 	"ratchet executions get", "ratchet executions redrive", "ratchet health", "ratchet health --live",
 	"ratchet health --url %[1]s", "ratchet jobs resume", "ratchet keys", "ratchet keys create", "ratchet ledger verify", "ratchet listen", "ratchet orders",
-	"ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet orders renew", "ratchet reconcile",
+	"ratchet orders apply ", "ratchet orders erase", "ratchet orders explain", "ratchet orders rebuild", "ratchet orders renew", "ratchet reconcile",
 	"ratchet restored", "ratchet transfers create --hold", "ratchet worker", "ratchet worker --only %s", "ratchet workflow new",
 }
 
