@@ -98,10 +98,13 @@ REAL = $(CONCURRENT) | while read -r d; do if ! grep -qs '"testing/synctest"' $$
 # no goroutine that other tests there do not have. The mutants need them, so they are no tests that -short leaves out.
 ONE_CALLER = TestCrashAtAnyCallEndsAsWithoutACrash|TestFailuresOfDynamoDBAreErrors
 
+# The tests of these packages are about memory that the packages below them share.
+SHARED = ./embedded/internal/dynamodb ./tests/linearizability
+
 .PHONY: race
 race: ## run the short tests of the packages that share memory among goroutines under the race detector
 	go test -p 4 -timeout 30m -race -short -cpu 1 -skip '^($(ONE_CALLER))$$' $$($(VIRTUAL))
-	go test -p 4 -timeout 30m -race -short -skip '^($(ONE_CALLER))$$' $$($(REAL)) ./tests/linearizability
+	go test -p 4 -timeout 30m -race -short -skip '^($(ONE_CALLER))$$' $$($(REAL)) $(SHARED)
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities

@@ -274,7 +274,10 @@ func (s *apiServer) askIn(ctx context.Context, method, path, body string, header
 		s.t.Fatal(err)
 	}
 
-	return s.explained(method+" "+path, answer{out, string(text)})
+	a := answer{out, string(text)}
+	s.documented(method, path, a)
+
+	return s.explained(method+" "+path, a)
 }
 
 // explained fails the test unless a refusal says what happened: a problem with a detail, and a rule for each field.

@@ -44,6 +44,8 @@ type questionState struct {
 	Looked   int64           `json:"looked" doc:"How much the newest run has looked at: orders, records of claims, or checks."`
 	Problem  string          `json:"problem,omitempty" enum:"failed,too_long,stopped,interrupted" doc:"Why the newest run has no answer. failed: the server's log says more. stopped, interrupted: with its process."`
 	Answer   *questionAnswer `json:"answer,omitempty" doc:"The newest answer, of this run or an earlier one."`
+	// Findings are not in lists of questions.
+	Findings []questionFinding `json:"findings,omitzero" doc:"The first 100 of what the answer has found, if one question is read."`
 }
 
 type questionAnswer struct {
@@ -77,10 +79,7 @@ type questionOutput struct {
 }
 
 type questionFoundOutput struct {
-	Body struct {
-		questionState
-		Findings []questionFinding `json:"findings" doc:"The first 100 of what the answer has found."`
-	}
+	Body questionState
 }
 
 type listQuestionsOutput struct {
@@ -131,8 +130,7 @@ func (s *service) getQuestion(ctx context.Context, c caller, in *questionInput) 
 		return nil, err
 	}
 
-	out := &questionFoundOutput{}
-	out.Body.questionState = showQuestion(q, time.Now())
+	out := &questionFoundOutput{Body: showQuestion(q, time.Now())}
 	out.Body.Findings = []questionFinding{}
 
 	for _, f := range found {
