@@ -77,7 +77,7 @@ type statusStream struct {
 type statusEndpoint struct {
 	ID      string `json:"endpoint"`
 	Status  string `json:"status"`
-	Reason  string `json:"reason,omitempty" doc:"Why it is disabled or failing."`
+	Reason  string `json:"reason,omitempty" personal:"text" doc:"Why it is disabled or failing."`
 	Pending int    `json:"pending" doc:"Deliveries that wait, of the first 50 endpoints, up to 100 each."`
 	Missed  int    `json:"missed" doc:"Deliveries that were missed, up to 100."`
 	More    bool   `json:"more" doc:"Whether there may be more of them."`
