@@ -25,13 +25,8 @@ type answerRoute struct {
 var pathParameter = regexp.MustCompile(`\\\{[^}]+\\\}`)
 
 var documentedAnswers = sync.OnceValues(func() (answers, error) {
-	text, err := openAPI()
+	doc, err := documentOnce()
 	if err != nil {
-		return answers{}, err
-	}
-
-	var doc document
-	if err := json.Unmarshal(text, &doc); err != nil {
 		return answers{}, err
 	}
 

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ratchet/api"
@@ -50,18 +51,22 @@ type schema struct {
 func readDocument(t testing.TB) document {
 	t.Helper()
 
-	text, err := openAPI()
+	d, err := documentOnce()
 	if err != nil {
-		t.Fatal(err)
-	}
-
-	var d document
-	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
 
 	return d
 }
+
+var documentOnce = sync.OnceValues(func() (d document, err error) {
+	text, err := openAPI()
+	if err == nil {
+		err = json.Unmarshal(text, &d)
+	}
+
+	return d, err
+})
 
 func (d document) resolve(s schema) schema {
 	for s.Ref != "" {

@@ -36,8 +36,26 @@ func (b *Backend) JournalLag(ctx context.Context) (JournalLag, error) {
 	return lag, err
 }
 
-// Excuses reports whether the finding is the lag of a journal, and no mismatch.
-func (l JournalLag) Excuses(ctx context.Context, id transitions.OrderID, f inspect.Finding) (bool, error) {
+// Mismatches returns what a check has found but for the lag of the journal, and of how many findings that is the cause.
+func (l JournalLag) Mismatches(ctx context.Context, c inspect.Check) (mismatches []inspect.Finding, lagging int, err error) {
+	for _, f := range c.Findings {
+		lags, err := l.excuses(ctx, c.OrderID, f)
+		if err != nil {
+			return nil, 0, err
+		}
+
+		if lags {
+			lagging++
+		} else {
+			mismatches = append(mismatches, f)
+		}
+	}
+
+	return mismatches, lagging, nil
+}
+
+// excuses reports whether the finding is the lag of a journal, and no mismatch.
+func (l JournalLag) excuses(ctx context.Context, id transitions.OrderID, f inspect.Finding) (bool, error) {
 	switch {
 	case f.Kind != inspect.FindingBehind:
 		return false, nil

@@ -97,28 +97,21 @@ func (b *Backend) askVerify(ctx context.Context, r *questions.Run) error {
 		rows += c.Rows
 		r.Looked(orders)
 
-		wrong := false
-		for _, f := range c.Findings {
-			lags, err := lag.Excuses(ctx, c.OrderID, f)
-			if err != nil {
-				return err
-			}
+		found, lags, err := lag.Mismatches(ctx, c)
+		if err != nil {
+			return err
+		}
 
-			if lags {
-				lagging++
-				continue
-			}
-			wrong = true
+		if lagging += lags; len(found) > 0 {
+			mismatched++
+		}
 
+		for _, f := range found {
 			text := ""
 			if f.TransitionID > 0 {
 				text = fmt.Sprintf("transition %d", f.TransitionID)
 			}
 			r.Found(processes.Finding{Kind: string(f.Kind), Subject: string(c.OrderID), Text: text, Next: f.Advice})
-		}
-
-		if wrong {
-			mismatched++
 		}
 
 		return nil
@@ -134,15 +127,11 @@ func (b *Backend) askVerify(ctx context.Context, r *questions.Run) error {
 // askSurvey is `ratchet executions repair` without orders. That of the default tenant is the count that workers make: of all tenants,
 // and for all who see it.
 func (b *Backend) askSurvey(ctx context.Context, r *questions.Run) error {
-	own, counts, orders := ownedBy(r.Owner), map[string]int{}, 0
+	own, counts := ownedBy(r.Owner), map[string]int{}
 	for _, kind := range stuckKinds() {
 		counts[kind.Label()] = 0
 	}
 
-	looked := func(n int) {
-		orders = n
-		r.Looked(n)
-	}
 	found := func(p executions.Problem) {
 		if !own(p.Ref()) {
 			return
@@ -158,17 +147,15 @@ func (b *Backend) askSurvey(ctx context.Context, r *questions.Run) error {
 
 	var err error
 	if r.Owner == "" {
-		_, err = b.countStuck(ctx, false, found, looked)
+		var survey processes.Survey
+		survey, err = b.countStuck(ctx, false, found, r.Looked)
+		// How many orders all tenants have is for the default one.
+		r.Count("orders", survey.Orders)
 	} else {
 		err = b.Executions.Survey(ctx, time.Now(), executions.Filter{Own: own}, func(p executions.Problem) error {
 			found(p)
 			return nil
-		}, looked)
-	}
-
-	// How many orders all tenants have is for the default one.
-	if r.Owner == "" {
-		r.Count("orders", orders)
+		}, r.Looked)
 	}
 
 	for kind, n := range counts {

@@ -125,16 +125,12 @@ func (s *Store) StoreCount(ctx context.Context, owner string, c Count) error {
 
 // NewestCount returns the count of an owner, and whether there is one.
 func (s *Store) NewestCount(ctx context.Context, owner string) (c Count, known bool, err error) {
-	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.cfg.Table, Key: countKey(owner), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		return Count{}, false, fmt.Errorf("processes: read the count of orders: %w", err)
+	row, err := s.row(ctx, countKey(owner), "the count of orders")
+	if err != nil || row == nil {
+		return Count{}, false, err
 	}
 
-	if out.Item == nil {
-		return Count{}, false, nil
-	}
-
-	return countOf(out.Item), true, nil
+	return countOf(row), true, nil
 }
 
 func countOf(row dynamo.Item) Count {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
@@ -219,12 +218,5 @@ func (s *Store) Findings(ctx context.Context, owner string, q Question) (found [
 }
 
 func (s *Store) questionRow(ctx context.Context, kind, owner, name string) (dynamo.Item, error) {
-	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &s.cfg.Table, Key: questionKey(kind, owner, name), ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("processes: read the question %s: %w", name, err)
-	}
-
-	return out.Item, nil
+	return s.row(ctx, questionKey(kind, owner, name), "the question "+name)
 }

@@ -82,4 +82,14 @@ func (s *Store) read(ctx context.Context) ([]dynamo.Item, error) {
 	return rows, nil
 }
 
+// row reads a row of the table, nil if it is not there. what names it in errors.
+func (s *Store) row(ctx context.Context, key dynamo.Item, what string) (dynamo.Item, error) {
+	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.cfg.Table, Key: key, ConsistentRead: ptr(true)})
+	if err != nil {
+		return nil, fmt.Errorf("processes: read %s: %w", what, err)
+	}
+
+	return out.Item, nil
+}
+
 func ptr[T any](v T) *T { return &v }

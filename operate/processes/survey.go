@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/internal/dynamo"
 )
 
@@ -152,30 +149,14 @@ func (s *Store) StuckSince(ctx context.Context) (time.Time, error) {
 }
 
 func (s *Store) readSurvey(ctx context.Context, name string) (dynamo.Item, error) {
-	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &s.cfg.Table,
-		Key:            surveyKey(name),
-		ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("processes: read the survey of %s: %w", name, err)
-	}
-
-	return out.Item, nil
+	return s.row(ctx, surveyKey(name), "the survey of "+name)
 }
 
 // Note returns a text that the processes share, "" if there is none.
 func (s *Store) Note(ctx context.Context, name string) (string, error) {
-	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &s.cfg.Table,
-		Key:            dynamo.Item{kindKey: dynamo.S(surveyKind), idKey: dynamo.S(name)},
-		ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return "", fmt.Errorf("processes: read the note %s: %w", name, err)
-	}
+	row, err := s.row(ctx, surveyKey(name), "the note "+name)
 
-	return dynamo.Text(out.Item, bodyAttribute), nil
+	return dynamo.Text(row, bodyAttribute), err
 }
 
 // ReplaceNote stores a text in place of the one that the caller has seen, "" for none. If another one is

@@ -90,20 +90,12 @@ func (v *verification) add(c inspect.Check) error {
 	}
 	v.progress.Print("%s compared, %d mismatched", plural.Of(v.counts.Orders, "order"), v.counts.Mismatched)
 
-	var mismatches []inspect.Finding
-	for _, f := range c.Findings {
-		// A journal that the stream writes lags; only a lag that lasts is a mismatch.
-		lags, err := v.lag.Excuses(v.context, c.OrderID, f)
-		if err != nil {
-			return err
-		}
-
-		if lags {
-			v.counts.Lagging++
-			continue
-		}
-		mismatches = append(mismatches, f)
+	// A journal that the stream writes lags; only a lag that lasts is a mismatch.
+	mismatches, lagging, err := v.lag.Mismatches(v.context, c)
+	if err != nil {
+		return err
 	}
+	v.counts.Lagging += lagging
 
 	// The count is of mismatched orders, not of their findings.
 	if len(mismatches) == 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -186,10 +188,7 @@ func (l *List) list(_ context.Context, in *pages.Request) (any, error) {
 	l.mu.RLock()
 
 	// A slice of its own, because pages.Of sorts and cuts its argument in place.
-	all := make([]*activity, 0, len(l.activities))
-	for _, a := range l.activities {
-		all = append(all, a)
-	}
+	all := slices.Collect(maps.Values(l.activities))
 	l.mu.RUnlock()
 
 	page, next, err := pages.Of(all, in, keys.Activity, func(a *activity) string { return a.Name })

@@ -2,6 +2,8 @@ package machines
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
@@ -97,10 +99,7 @@ func variableReferences(program *asl.Machine) map[string][]string {
 func (c *Catalog) list(_ context.Context, in *pages.Request) (any, error) {
 	c.mu.RLock()
 
-	all := make([]*Machine, 0, len(c.machines))
-	for _, m := range c.machines {
-		all = append(all, m)
-	}
+	all := slices.Collect(maps.Values(c.machines))
 	c.mu.RUnlock()
 
 	page, next, err := pages.Of(all, in, keys.Machine, func(m *Machine) string { return m.Name })
