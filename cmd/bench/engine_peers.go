@@ -98,15 +98,9 @@ func besidePeer(ctx context.Context, work size, peer *executionPeer) (figure, er
 
 // startTemporal builds the program of cmd/bench/peers/temporal below .cache and starts it.
 func startTemporal(ctx context.Context) (*executionPeer, error) {
-	program, err := filepath.Abs(".cache/temporal-peer")
+	program, err := buildTemporal(ctx)
 	if err != nil {
 		return nil, err
-	}
-
-	// A module of its own, because its dependencies are not Ratchet's.
-	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/temporal", "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w: %s", err, out)
 	}
 
 	return startExecutionPeer(exec.CommandContext(ctx, program))
@@ -131,6 +125,22 @@ func startRestate(ctx context.Context) (*executionPeer, error) {
 	p.data = data
 
 	return p, nil
+}
+
+// buildTemporal builds the program of cmd/bench/peers/temporal below .cache, which takes minutes.
+func buildTemporal(ctx context.Context) (program string, err error) {
+	program, err = filepath.Abs(".cache/temporal-peer")
+	if err != nil {
+		return "", err
+	}
+
+	// A module of its own, because its dependencies are not Ratchet's.
+	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/temporal", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w: %s", err, out)
+	}
+
+	return program, nil
 }
 
 // installRestate installs the programs of cmd/bench/peers/restate, and the server, below .cache.

@@ -52,6 +52,8 @@ func newFarSides() *farSides {
 	mux.HandleFunc("GET /bank/operations/{key}", f.lookUp)
 	mux.HandleFunc("PUT /carrier/shipments/{key}", f.book)
 	mux.HandleFunc("GET /carrier/shipments/{key}", f.track)
+	// Stock beside the system, for one that has none.
+	mux.HandleFunc("PUT /stock/{key}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("POST /hooks", f.notice)
 	f.Server = httptest.NewServer(mux)
 

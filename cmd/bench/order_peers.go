@@ -40,7 +40,8 @@ const (
 )
 
 // benchOrderPeers runs the same orders on Ratchet and on Restate, each as the processes that a user would start, in turns.
-// Then it kills all processes of each in the middle of a run, starts them again and counts what the far sides have seen.
+// Then it kills all processes of each in the middle of a run, starts them again and counts what the far sides have seen. Last it
+// runs orders on Ratchet and Temporal.
 func benchOrderPeers(ctx context.Context, work size) (figures []figure, err error) {
 	ours, err := ratchetSystem(ctx)
 	if err != nil {
@@ -58,25 +59,10 @@ func benchOrderPeers(ctx context.Context, work size) (figures []figure, err erro
 	}
 
 	for _, running := range []int{64, 160} {
-		var rates, cpu [2][]float64
-		for range max(work.rounds, 1) {
-			for i, system := range []*orderSystem{ours, restate} {
-				run, err := runOrders(ctx, system, orders, running, false)
-				if err != nil {
-					return figures, fmt.Errorf("%s, %d at a time: %w", system.name, running, err)
-				}
-				rates[i], cpu[i] = append(rates[i], run.rate), append(cpu[i], run.cpu)
-			}
+		more, err := comparePeers(ctx, ours, restate, max(work.rounds, 1), orders, running)
+		if figures = append(figures, more...); err != nil {
+			return figures, err
 		}
-
-		suffix := fmt.Sprintf("_%d", running)
-		about := fmt.Sprintf("%d orders, %d at a time, stock, bank, carrier, two callbacks, three webhooks", orders, running)
-		figures = append(figures,
-			figure{name: "orders_vs_restate" + suffix, value: ratio(rates[0], rates[1]), about: "orders per second, per those of Restate with its Node SDK: " + about},
-			figure{name: "peer_orders_per_second_ratchet" + suffix, value: median(rates[0]), unit: "1/s"},
-			figure{name: "peer_orders_per_second_restate" + suffix, value: median(rates[1]), unit: "1/s"},
-			figure{name: "peer_order_cpu_ms_ratchet" + suffix, value: median(cpu[0]) * 1000, unit: "ms", about: "processor time of all processes of the system, for an order"},
-			figure{name: "peer_order_cpu_ms_restate" + suffix, value: median(cpu[1]) * 1000, unit: "ms"})
 	}
 
 	for _, system := range []*orderSystem{ours, restate} {
@@ -89,6 +75,48 @@ func benchOrderPeers(ctx context.Context, work size) (figures []figure, err erro
 			figure{name: "peer_lost_after_kill_" + system.name, value: float64(orders/2 - run.seen.ended), about: "orders without their three notices two minutes after kill -9 of all processes in the middle, and their start"},
 			figure{name: "peer_doubled_after_kill_" + system.name, value: float64(run.seen.doubled), about: "charges and parcels of one order under two keys"},
 			figure{name: "peer_repeats_after_kill_" + system.name, value: float64(run.seen.repeats), about: "requests to bank, carrier and receiver under a key that they had seen"})
+	}
+
+	// Its build takes minutes.
+	if work.rounds == 1 {
+		return figures, nil
+	}
+
+	temporal, err := temporalSystem(ctx)
+	if err != nil {
+		return figures, fmt.Errorf("temporal: %w", err)
+	}
+
+	// Fewer: it is some ten times slower.
+	more, err := comparePeers(ctx, ours, temporal, work.rounds, orders/4, 64)
+
+	return append(figures, more...), err
+}
+
+// comparePeers runs orders on two systems in turns.
+func comparePeers(ctx context.Context, ours, theirs *orderSystem, rounds, orders, running int) ([]figure, error) {
+	var rates, cpu [2][]float64
+	for range rounds {
+		for i, system := range []*orderSystem{ours, theirs} {
+			run, err := runOrders(ctx, system, orders, running, false)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %d at a time: %w", system.name, running, err)
+			}
+			rates[i], cpu[i] = append(rates[i], run.rate), append(cpu[i], run.cpu)
+		}
+	}
+
+	suffix := fmt.Sprintf("_%d", running)
+	figures := []figure{{
+		name: "orders_vs_" + theirs.name + suffix, value: ratio(rates[0], rates[1]),
+		about: fmt.Sprintf("orders per second, per those of %s: %d orders, %d at a time, stock, bank, carrier, two callbacks, three webhooks", theirs.name, orders, running),
+	}}
+
+	for i, system := range []*orderSystem{ours, theirs} {
+		beside := "_beside_" + theirs.name + suffix
+		figures = append(figures,
+			figure{name: "peer_orders_per_second_" + system.name + beside, value: median(rates[i]), unit: "1/s"},
+			figure{name: "peer_order_cpu_ms_" + system.name + beside, value: median(cpu[i]) * 1000, unit: "ms", about: "processor time of all processes of the system, for an order"})
 	}
 
 	return figures, nil
@@ -405,6 +433,38 @@ func restateSystem(ctx context.Context) (*orderSystem, error) {
 				awaited := map[string]string{"shipped": p.Shipped, "delivered": p.Delivered}[milestone]
 
 				return ask(ctx, client, http.MethodPost, ingress+"/restate/awakeables/"+awaited+"/resolve", milestone, nil, http.StatusOK, http.StatusAccepted)
+			}
+		},
+	}, nil
+}
+
+// temporalSystem is Temporal's embedded server with cmd/bench/peers/temporal/order.go. Its data is in memory, and its stock is a
+// service beside it.
+func temporalSystem(ctx context.Context) (*orderSystem, error) {
+	program, err := buildTemporal(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	listen, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	url := "http://" + listen
+
+	return &orderSystem{
+		name:  "temporal",
+		ready: "ready",
+		command: func(ctx context.Context, _ string, far *farSides) (*exec.Cmd, error) {
+			return exec.CommandContext(ctx, program, listen, far.URL), nil
+		},
+		fill: func(context.Context, *http.Client, string) error { return nil },
+		place: func(ctx context.Context, client *http.Client, id, sku string) error {
+			return ask(ctx, client, http.MethodPut, url+"/orders/"+id, map[string]any{"sku": sku, "quantity": 1, "amount": 1250}, nil, http.StatusOK)
+		},
+		report: func(client *http.Client) func(context.Context, parcel, string) error {
+			return func(ctx context.Context, p parcel, milestone string) error {
+				return ask(ctx, client, http.MethodPost, url+"/orders/"+p.OrderID+"/"+milestone, nil, nil, http.StatusOK)
 			}
 		},
 	}, nil
