@@ -275,8 +275,8 @@ bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6
 	  go run ./cmd/bench -only engine-growth,engine-open,orders-growth,orders-workers,reaction-lag
 
 .PHONY: peers
-peers: ## measure beside the peers whose programs are in cmd/bench/peers: executions beside Restate (needs Node and npm) and Temporal's embedded server (its build takes minutes)
-	go run ./cmd/bench -only peers
+peers: ## measure executions and orders beside the peers whose programs are in cmd/bench/peers: Restate (needs Node and npm) and Temporal's embedded server (its build takes minutes)
+	go run ./cmd/bench -only peers,order-peers
 
 .PHONY: costs
 costs: ## measure what orders cost in capacity units, as in docs/reference/costs.md
@@ -303,8 +303,8 @@ USERS = $(patsubst ./%/go.mod,%,$(shell find . -name go.mod ! -path './.?*' -exe
 .PHONY: own
 own: ## build and test the modules below this one that use it: examples/own and peers of the benchmark
 	@set -e; for dir in $(USERS); do (set -x; cd $$dir && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...); done
-	@echo "cmd/bench/peers/temporal is read and NOT compiled, which takes minutes: make peers does it" >&2
-	cd cmd/bench/peers/temporal && test -z "$$(gofmt -l .)" && faults="$$(GOPROXY=off go list -e -f '{{with .Error}}{{.}}{{end}}' .)" && test -z "$$faults"
+	@echo "cmd/bench/peers/temporal and restatego are read and NOT compiled, which takes minutes: make peers does it" >&2
+	@set -e; for dir in temporal restatego; do (set -x; cd cmd/bench/peers/$$dir && test -z "$$(gofmt -l .)" && faults="$$(GOPROXY=off go list -e -f '{{with .Error}}{{.}}{{end}}' .)" && test -z "$$faults"); done
 
 .PHONY: console
 console: ## write what the console embeds: pages, style and script (needs proxy.golang.org and registry.npmjs.org)

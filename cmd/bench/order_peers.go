@@ -48,9 +48,14 @@ func benchOrderPeers(ctx context.Context, work size) (figures []figure, err erro
 		return nil, err
 	}
 
-	restate, err := restateSystem(ctx)
+	node, err := restateSystem(ctx, "restate", "set", "run")
 	if err != nil {
 		return nil, fmt.Errorf("restate (needs Node, npm and its registry): %w", err)
+	}
+
+	golang, err := restateGoSystem(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("restate's Go SDK: %w", err)
 	}
 
 	orders := peerOrders
@@ -59,13 +64,15 @@ func benchOrderPeers(ctx context.Context, work size) (figures []figure, err erro
 	}
 
 	for _, running := range []int{64, 160} {
-		more, err := comparePeers(ctx, ours, restate, max(work.rounds, 1), orders, running)
-		if figures = append(figures, more...); err != nil {
-			return figures, err
+		for _, theirs := range []*orderSystem{node, golang} {
+			more, err := comparePeers(ctx, ours, theirs, max(work.rounds, 1), orders, running)
+			if figures = append(figures, more...); err != nil {
+				return figures, err
+			}
 		}
 	}
 
-	for _, system := range []*orderSystem{ours, restate} {
+	for _, system := range []*orderSystem{ours, node, golang} {
 		run, err := runOrders(ctx, system, orders/2, 64, true)
 		if err != nil {
 			return figures, fmt.Errorf("%s, killed: %w", system.name, err)
@@ -392,8 +399,24 @@ func reportSigned(ctx context.Context, client *http.Client, signer *webhooks.Key
 	return err
 }
 
-// restateSystem is Restate's server with cmd/bench/peers/restate/order.mjs.
-func restateSystem(ctx context.Context) (*orderSystem, error) {
+// restateGoSystem is Restate's server with cmd/bench/peers/restatego.
+func restateGoSystem(ctx context.Context) (*orderSystem, error) {
+	program, err := filepath.Abs(".cache/restatego-peer")
+	if err != nil {
+		return nil, err
+	}
+
+	// A module of its own, because its dependencies are not Ratchet's.
+	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/restatego", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w: %s", err, out)
+	}
+
+	return restateSystem(ctx, "restate_go", "Set", "Run", program)
+}
+
+// restateSystem is Restate's server with the handlers of cmd/bench/peers/restate/order.mjs, or those of a program.
+func restateSystem(ctx context.Context, name, set, run string, program ...string) (*orderSystem, error) {
 	home, err := installRestate(ctx)
 	if err != nil {
 		return nil, err
@@ -412,7 +435,7 @@ func restateSystem(ctx context.Context) (*orderSystem, error) {
 	ingress := "http://127.0.0.1:" + addresses[0]
 
 	return &orderSystem{
-		name:  "restate",
+		name:  name,
 		ready: "ready",
 		command: func(ctx context.Context, dir string, far *farSides) (*exec.Cmd, error) {
 			data := filepath.Join(dir, "data")
@@ -420,13 +443,15 @@ func restateSystem(ctx context.Context) (*orderSystem, error) {
 				return nil, err
 			}
 
-			return exec.CommandContext(ctx, "node", filepath.Join(home, "order.mjs"), data, far.URL, strings.Join(addresses, ",")), nil
+			arguments := append([]string{filepath.Join(home, "order.mjs"), data, far.URL, strings.Join(addresses, ",")}, program...)
+
+			return exec.CommandContext(ctx, "node", arguments...), nil
 		},
 		fill: func(ctx context.Context, client *http.Client, sku string) error {
-			return ask(ctx, client, http.MethodPost, ingress+"/stock/"+sku+"/set", 1_000_000_000, nil, http.StatusOK)
+			return ask(ctx, client, http.MethodPost, ingress+"/stock/"+sku+"/"+set, 1_000_000_000, nil, http.StatusOK)
 		},
 		place: func(ctx context.Context, client *http.Client, id, sku string) error {
-			return ask(ctx, client, http.MethodPost, ingress+"/order/"+id+"/run/send", map[string]any{"sku": sku, "quantity": 1, "amount": 1250}, nil, http.StatusOK, http.StatusAccepted)
+			return ask(ctx, client, http.MethodPost, ingress+"/order/"+id+"/"+run+"/send", map[string]any{"sku": sku, "quantity": 1, "amount": 1250}, nil, http.StatusOK, http.StatusAccepted)
 		},
 		report: func(client *http.Client) func(context.Context, parcel, string) error {
 			return func(ctx context.Context, p parcel, milestone string) error {

@@ -1,6 +1,8 @@
 // Orders as handlers of Restate: stock of a SKU as a virtual object, an order as a workflow. The arguments are the directory of
-// the server's data, the URL of the bank, the carrier and the receiver, and four ports: ingress, admin, node, and our own. Prints "ready", and
+// the server's data, the URL of the bank, the carrier and the receiver, four ports (ingress, admin,
+// node, and our own), and optionally a program that serves the handlers in place of this one. Prints "ready", and
 // ends with its input. Only benchmarks use it.
+import { spawn } from "node:child_process";
 import http2 from "node:http2";
 import readline from "node:readline";
 import * as restate from "@restatedev/restate-sdk";
@@ -64,8 +66,15 @@ const order = restate.workflow({
 const [ingress, admin, node, own] = process.argv[4].split(",").map(Number);
 startServer(process.argv[2], { ingress, admin, node });
 
-const endpoint = restate.createEndpointHandler({ services: [stock, order], logger: () => {} });
-http2.createServer(endpoint).listen(own, "127.0.0.1");
+// Handlers of another SDK are a program of their own.
+const program = process.argv[5];
+if (program) {
+  const child = spawn(program, [`127.0.0.1:${own}`, far], { stdio: ["ignore", "ignore", "inherit"] });
+  process.on("exit", () => child.kill("SIGKILL"));
+} else {
+  const endpoint = restate.createEndpointHandler({ services: [stock, order], logger: () => {} });
+  http2.createServer(endpoint).listen(own, "127.0.0.1");
+}
 await register(admin, `http://127.0.0.1:${own}`);
 console.log("ready");
 
