@@ -237,6 +237,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./embedded -count=1 -run Bombs -timeout 2h -v -args -bombs $(BOMBS)
 	go test ./server -count=1 -run HalfBodies -timeout 1h -v -args -halves 3000
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankACarrierAndAReceiverThatAreDown' -timeout 2h -args -all-points
+	go test ./payments -count=1 -run TestCrashAtAnyCall -timeout 1h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	$(MAKE) fleet FLEET_ROUNDS=5 FLEET_ORDERS=100
