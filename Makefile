@@ -85,8 +85,9 @@ test: vet ## run go vet, and every test that needs only Go; ARGS are for go test
 # The packages that start goroutines or lock memory, which the code of the others does not. Programs
 # that tests build have no detector. `make long` has all packages.
 CONCURRENT = find . -name '*.go' ! -name '*_test.go' ! -path './.*/*' ! -path '*/testdata/*' ! -path './cmd/bench/*' \
-	! -path './cmd/cli/*' ! -path './deploy/*' ! -path './examples/*' ! -path './tests/*' | \
-	xargs grep -lE '^\s*go |"sync"|"sync/atomic"|errgroup|\.Go\(func' | xargs -n1 dirname | sort -u
+	! -path './cmd/cli/*' ! -path './deploy/*' ! -path './examples/*' ! -path './tests/*' ! -path './internal/tools/*' | \
+	xargs grep -lE '^\s*go |sync\.(Mutex|RWMutex|Map|Pool|Cond|WaitGroup|Once\b)|"sync/atomic"|errgroup|\.Go\(func|AfterFunc' | \
+	xargs -n1 dirname | sort -u | while read -r d; do if ls $$d/*_test.go >/dev/null 2>&1; then echo $$d; fi; done
 
 # Those of them whose tests have virtual time. The timers of a synctest bubble share one context of the
 # detector, also while two processors run them, and then the detector crashes: see docs/internals/testing.md
@@ -94,17 +95,27 @@ CONCURRENT = find . -name '*.go' ! -name '*_test.go' ! -path './.*/*' ! -path '*
 VIRTUAL = $(CONCURRENT) | while read -r d; do if grep -qs '"testing/synctest"' $$d/*_test.go; then echo $$d; fi; done
 REAL = $(CONCURRENT) | while read -r d; do if ! grep -qs '"testing/synctest"' $$d/*_test.go; then echo $$d; fi; done
 
-# Tests with one caller, and a crash or an error at each of its calls: they take much time under the detector, and have
-# no goroutine that other tests there do not have. The mutants need them, so they are no tests that -short leaves out.
-ONE_CALLER = TestCrashAtAnyCallEndsAsWithoutACrash|TestFailuresOfDynamoDBAreErrors
+# Packages most of whose tests have one caller, which take much time under the detector and cannot race: of these
+# only the tests with more goroutines run there, as internal/tools/raced finds them.
+ONE_CALLER = ./api ./api/auth ./embedded ./embedded/internal/dynamodb ./embedded/internal/expression \
+	./embedded/internal/stepfunctions/jsonata ./embedded/internal/store ./internal/due ./notify \
+	./once ./once/actions ./once/ledger ./operate/executions ./operate/inspect ./operate/telemetry \
+	./queues ./server ./server/ratchettest ./shipping/sandbox ./transitions ./transitions/lists \
+	./transitions/scheduled ./transitions/timers
 
 # The tests of these packages are about memory that the packages below them share.
 SHARED = ./embedded/internal/dynamodb ./tests/linearizability
 
 .PHONY: race
-race: ## run the short tests of the packages that share memory among goroutines under the race detector
-	go test -p 4 -timeout 30m -race -short -cpu 1 -skip '^($(ONE_CALLER))$$' $$($(VIRTUAL))
-	go test -p 4 -timeout 30m -race -short -skip '^($(ONE_CALLER))$$' $$($(REAL)) $(SHARED)
+race: ## run the short tests with goroutines, of the packages that share memory among them, under the race detector
+	@raced() { go run ./internal/tools/raced -one-caller "$(ONE_CALLER)" "$$@"; }; \
+	virtual=$$($(VIRTUAL)); real="$$($(REAL)) $(SHARED)"; \
+	some=$$(raced $$virtual) || exit 1; \
+	echo "go test -p 4 -timeout 30m -race -short -cpu 1 -run '$${some:0:60}...'"; \
+	go test -p 4 -timeout 30m -race -short -cpu 1 -run "$$some" $$virtual || exit 1; \
+	some=$$(raced $$real) || exit 1; \
+	echo "go test -p 4 -timeout 30m -race -short -run '$${some:0:60}...'"; \
+	go test -p 4 -timeout 30m -race -short -run "$$some" $$real
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
@@ -226,6 +237,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./embedded -count=1 -run Bombs -timeout 2h -v -args -bombs $(BOMBS)
 	go test ./server -count=1 -run HalfBodies -timeout 1h -v -args -halves 3000
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankACarrierAndAReceiverThatAreDown' -timeout 2h -args -all-points
+	go test ./payments -count=1 -run TestCrashAtAnyCall -timeout 1h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	$(MAKE) fleet FLEET_ROUNDS=5 FLEET_ORDERS=100
