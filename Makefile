@@ -153,6 +153,10 @@ screenshots: ## make pictures of the console's pages, three widths, light and da
 sdks: ## try `ratchet dev` from other languages: SDKs, receivers of webhooks, generated clients (needs Python 3, Node, Java, Maven and their registries)
 	go test -tags sdks -count=1 ./tests/sdks
 
+.PHONY: judges
+judges: ## run the tests of client libraries on the engine, and print their counts (needs Node, the Go module proxy and npm)
+	go test -tags judges -count=1 -timeout 60m -v ./tests/judges
+
 .PHONY: upgrade-check
 upgrade-check: ## run processes of this version and of an earlier commit over the same tables (needs the history of git)
 	@if grep -q '^const earlier = ""' tests/upgrade/earlier_test.go; then \
@@ -242,6 +246,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	$(MAKE) fleet FLEET_ROUNDS=5 FLEET_ORDERS=100
 	$(MAKE) aws-check-local
+	$(MAKE) judges
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
 	go test ./workflow/check -count=1 -run WhatTheCheckAccepts -timeout 3h -v -args -accepted $(ACCEPTED) -refused $(REFUSED)
@@ -306,7 +311,7 @@ module-check: ## rename a copy of the module, resolve each import there, and bui
 	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
 	git ls-files -co --exclude-standard | tar -cf - -T - | tar -xf - -C "$$dir"; cd "$$dir"; \
 	$(MAKE) --no-print-directory module MODULE=example.org/you/ratchet; \
-	(set -x; go list -deps -test -tags conformance,image,sdks,upgrade ./... >/dev/null); \
+	(set -x; go list -deps -test -tags conformance,image,judges,sdks,upgrade ./... >/dev/null); \
 	$(MAKE) --no-print-directory own
 
 # The modules below this one that use it, as examples/own: their go.mod replaces it by a directory above.
