@@ -250,7 +250,7 @@ func TestNoLateWriteIsTaken(t *testing.T) {
 			prepare: held,
 			call: func(e *queueEnv, t *Table, row Row) error {
 				letters := &deadletters.Table{API: t.API, Table: t.Table}
-				return letters.Store(e.Context(), record("1", 1), errors.New("no"), t.Check("h", row))
+				return letters.Store(e.Context(), record("1", 1), errors.New("no"), t.Check(row))
 			},
 			meanwhile: taken,
 		},
@@ -319,7 +319,7 @@ func heldLetter(e *queueEnv) Row {
 }
 
 func letters(t *Table, row Row) deadletters.Letters {
-	return deadletters.Letters{DynamoDB: t.API, Table: t.Table, Check: t.Check("h", row)}
+	return deadletters.Letters{DynamoDB: t.API, Table: t.Table, Check: t.Check(row)}
 }
 
 // cutOff makes a call whose writes have no answer. What it reads is answered.
