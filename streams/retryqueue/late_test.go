@@ -29,6 +29,7 @@ type queueEnv struct {
 	*testing.T
 	*Table
 	former *Table
+	sent   *embeddedtest.Transport // of former
 	cut    bool
 	late   []func()
 	// answered are the operations that are answered nevertheless.
@@ -50,6 +51,7 @@ func newQueueEnv(t *testing.T) *queueEnv {
 
 	e := &queueEnv{
 		T:        t,
+		sent:     transport,
 		answered: []string{"GetItem", "Query"},
 		Table:    &Table{API: direct, Table: "dead-letters", Scope: "orders"},
 		former:   &Table{API: dynamodb.NewFromConfig(cfg), Table: "dead-letters", Scope: "orders"},
