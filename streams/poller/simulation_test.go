@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("simseeds", 40, "how many seeds the simulation runs")
+	simSeeds = flag.Int("simseeds", 20, "how many seeds the simulation runs")
 	simFirst = flag.Uint64("simseed", 1, "the first seed")
 )
 
