@@ -75,14 +75,14 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 	}
 }
 
-// TestCallersShareTheCache: each caller gets the result of its key, while the cache drops and takes others.
+// TestCallersShareTheCache: each caller gets the result of its key, from the cache once it is there.
 func TestCallersShareTheCache(t *testing.T) {
-	w := newWatchedClaims(t, func(c *once.Config) { c.Cache = 2 })
+	w := newWatchedClaims(t, func(c *once.Config) { c.Cache = 10 })
 
 	var group sync.WaitGroup
 	for _, key := range []string{"a", "b", "c", "d"} {
 		group.Go(func() {
-			for range 4 {
+			for range 100 {
 				result, _, err := w.Do(t.Context(), key, payload, func(context.Context, *once.Claim) ([]byte, error) { return []byte(key), nil })
 				if err != nil || string(result) != key {
 					t.Errorf("%s: %q, %v", key, result, err)
