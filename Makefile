@@ -108,7 +108,7 @@ SHARED = ./embedded/internal/dynamodb ./tests/linearizability
 
 .PHONY: race
 race: ## run the short tests with goroutines, of the packages that share memory among them, under the race detector
-	@raced() { go run ./internal/tools/raced -one-caller "$(ONE_CALLER)" "$$@"; }; \
+	@raced() { CGO_ENABLED=0 go run ./internal/tools/raced -one-caller "$(ONE_CALLER)" "$$@"; }; \
 	virtual=$$($(VIRTUAL)); real="$$($(REAL)) $(SHARED)"; \
 	some=$$(raced $$virtual) || exit 1; \
 	echo "go test -p 4 -timeout 30m -race -short -cpu 1 -run '$${some:0:60}...'"; \

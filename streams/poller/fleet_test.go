@@ -19,7 +19,7 @@ import (
 	"ratchet/streams"
 )
 
-var fleetShards = flag.Int("fleetshards", 1000, "shards of the test of a large fleet")
+var fleetShards = flag.Int("fleetshards", 300, "shards of the test of a large fleet")
 
 // quietStreams is a stream with many shards and no records. Each call of DescribeStream takes
 // a tenth of a second, as with the service.
@@ -237,9 +237,6 @@ func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 		w := newTestEnv(t, 1)
 
 		shards := *fleetShards
-		if testing.Short() {
-			shards = min(shards, 300)
-		}
 		stream, inFleet := newFleet(shards)
 		var h holdings
 		a := w.start(w.config(newRecorder().handle, inFleet, h.watch("a")))

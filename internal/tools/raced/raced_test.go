@@ -50,6 +50,7 @@ func TestOnlyTestsWithGoroutinesAreRaced(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := os.WriteFile(filepath.Join(dir, "sample_test.go"), []byte(c.source), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -101,6 +101,7 @@ func (t *tests) raced() ([]string, error) {
 			if f.instead == "" {
 				continue
 			}
+
 			if !slices.Contains(t.all, f.instead) {
 				return nil, fmt.Errorf("what %s starts is raced in %s, which is no test of the package", name, f.instead)
 			}
