@@ -322,50 +322,63 @@ func TestTheSizeOfABodyIsBounded(t *testing.T) {
 	}
 }
 
-// The real limits are 5 s for the headers and 15 s for the whole request. The test checks
-// their values and then uses shorter ones.
+// pipes accepts connections that are in memory, so that their deadlines are those of a bubble.
+type pipes struct {
+	accepted chan net.Conn
+	closed   chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accepted:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// A client has 5 s for the header and 15 s for the whole request.
 func TestASlowClientIsDisconnected(t *testing.T) {
-	s := newAPIServer(t, dev)
-	server := api.Server(s.handler)
-	if server.ReadHeaderTimeout != 5*time.Second || server.ReadTimeout != 15*time.Second || server.IdleTimeout != time.Minute || server.MaxHeaderBytes != 16<<10 || server.WriteTimeout == 0 {
-		t.Errorf("the limits of the server: %+v", server)
-	}
-	server.ReadHeaderTimeout, server.ReadTimeout = 50*time.Millisecond, 100*time.Millisecond
-
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = server.Serve(listener) }()
-	defer func() { _ = server.Close(); <-ended }()
-
-	send := func(text string) string {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-
-		if _, err := conn.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		_ = conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
-
-		out, err := io.ReadAll(conn) // ends when the server closes the connection
-		if err != nil {
-			t.Errorf("the server keeps waiting: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newAPIServer(t, dev)
+		server := api.Server(s.handler)
+		if server.IdleTimeout != time.Minute || server.MaxHeaderBytes != 16<<10 || server.WriteTimeout == 0 {
+			t.Errorf("the limits of the server: %+v", server)
 		}
 
-		return string(out)
-	}
-	if out := send("GET /v1/orders HTTP/1.1\r\nHost: local"); strings.Contains(out, " 200 ") {
-		t.Errorf("half a header: %s", out)
-	}
+		listener := pipes{make(chan net.Conn), make(chan struct{})}
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = server.Serve(listener) }()
+		defer func() { close(listener.closed); _ = server.Close(); <-ended }()
 
-	if out := send("PUT /v1/orders/slow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); !strings.Contains(out, " 408 ") || !strings.Contains(out, "body_timeout") {
-		t.Errorf("half a body: %s", out)
-	}
+		send := func(text string, most time.Duration) string {
+			here, there := net.Pipe()
+			defer here.Close()
+			listener.accepted <- there
+
+			if _, err := here.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+
+			out, err := io.ReadAll(here) // ends when the server closes the connection
+			if took := time.Since(began); err != nil || took > most {
+				t.Errorf("the server waits for %v: %v", took, err)
+			}
+
+			return string(out)
+		}
+		if out := send("GET /v1/orders HTTP/1.1\r\nHost: local", 5*time.Second); strings.Contains(out, " 200 ") {
+			t.Errorf("half a header: %s", out)
+		}
+
+		if out := send("PUT /v1/orders/slow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", 16*time.Second); !strings.Contains(out, " 408 ") || !strings.Contains(out, "body_timeout") {
+			t.Errorf("half a body: %s", out)
+		}
+	})
 }
 
 func TestUnknownMethodsAndPathsAreRefused(t *testing.T) {

@@ -24,7 +24,7 @@ func TestWhatWorkflowNewWritesBuildsAndPasses(t *testing.T) {
 	}
 
 	for _, with := range []string{"", "payments,shipping,stock"} {
-		dir := writeWorkflow(t, "claim", with)
+		dir := writeWorkflow(t, filepath.Join(t.TempDir(), "claim"), with)
 
 		// Its test binary holds the command line, so the tests run the new build.
 		goIn(t, dir, "test", "-vet=off", "-count=1", "./...")
@@ -45,6 +45,9 @@ func TestEveryChoiceOfPartsCompilesAndFits(t *testing.T) {
 		t.Skip("compiles programs")
 	}
 
+	// One module of all, so that one command reads what they use.
+	module := writeWorkflow(t, filepath.Join(t.TempDir(), "claim"), "")
+
 	for choice := 1; choice < 1<<len(scaffold.Features()); choice++ {
 		var with []string
 		for i, feature := range scaffold.Features() {
@@ -54,8 +57,12 @@ func TestEveryChoiceOfPartsCompilesAndFits(t *testing.T) {
 		}
 
 		t.Run(strings.Join(with, ","), func(t *testing.T) {
-			dir := writeWorkflow(t, "claim", strings.Join(with, ","))
-			goIn(t, dir, "vet", "./...")
+			dir := writeWorkflow(t, filepath.Join(module, strings.Join(with, "-")), strings.Join(with, ","))
+			for _, name := range []string{"go.mod", "go.sum"} {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
 
 			d, err := os.ReadFile(filepath.Join(dir, "workflow.yaml"))
 			if err != nil {
@@ -84,14 +91,15 @@ func TestEveryChoiceOfPartsCompilesAndFits(t *testing.T) {
 			}
 		})
 	}
+
+	goIn(t, module, "vet", "./...")
 }
 
-// writeWorkflow runs `workflow new`, and returns the directory.
-func writeWorkflow(t *testing.T, name, with string) string {
+// writeWorkflow runs `workflow new` for the directory, and returns it.
+func writeWorkflow(t *testing.T, dir, with string) string {
 	t.Helper()
 
-	dir := filepath.Join(t.TempDir(), name)
-	args := []string{"workflow", "new", name, "--dir", dir}
+	args := []string{"workflow", "new", "claim", "--dir", dir}
 
 	if with != "" {
 		args = append(args, "--with", with)
