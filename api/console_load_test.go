@@ -49,7 +49,7 @@ func TestNoPageWaitsForTheStatus(t *testing.T) {
 			p.wantPage(by, console.Path+page)
 		}
 	}
-	p.wantPage(by, console.Path+"/", "What needs a person is being read", "Newest orders")
+	p.wantPage(by, console.Path+"/", "What needs a person is being read", "No order is here yet")
 
 	if n := reads.Load(); n > 2 {
 		t.Errorf("%d reads for one status and one stream", n)

@@ -78,7 +78,7 @@ func TestThePictureOfAnOrderShowsWhatWasRefused(t *testing.T) {
 	slices.SortFunc(short, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
 	slices.SortFunc(want, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
 
-	p.wantPage(by, "/console/orders/o-1", `class="mark refused" text-anchor="middle">2×</text>`)
+	p.wantPage(by, "/console/orders/o-1", `class="mark refused" text-anchor="start">2×</text>`)
 
 	if fmt.Sprint(short) != fmt.Sprint(want) {
 		t.Errorf("drawn: %q, want %q", short, want)

@@ -15,49 +15,8 @@ import (
 	"ratchet/console"
 	"ratchet/operate/processes"
 	"ratchet/streams"
+	"ratchet/tests/strangers"
 )
-
-// strangersCode are texts that would become code on a page that does not escape them. What they make has the attribute data-stranger, or
-// an address that begins with javascript.
-func strangersCode() (all []string) {
-	elements := []string{
-		`<script data-stranger>alert(1)</script>`,
-		`<img src=x data-stranger onerror=alert(1)>`,
-		`<svg data-stranger onload=alert(1)>`,
-		`<svg><script data-stranger>alert(1)</script></svg>`,
-		`<iframe data-stranger srcdoc="<script>alert(1)</script>"></iframe>`,
-		`<a data-stranger href="javascript:alert(1)">x</a>`,
-		`<body data-stranger onpageshow=alert(1)>`,
-		`<details data-stranger open ontoggle=alert(1)>`,
-		`<input data-stranger autofocus onfocus=alert(1)>`,
-		`<meta data-stranger http-equiv=refresh content="0;url=javascript:alert(1)">`,
-		`<base data-stranger href=//evil.example/>`,
-		`<link data-stranger rel=stylesheet href=//evil.example/x.css>`,
-		`<style data-stranger>*{background:url(//evil.example)}</style>`,
-		`<form data-stranger action=//evil.example><button>x</button></form>`,
-		`<object data-stranger data="javascript:alert(1)"></object>`,
-		`<div data-stranger hx-get="/console/logout" hx-trigger="load"></div>`,
-		`<div data-stranger hx-post="/console/act/cancel" hx-trigger="load"></div>`,
-		`<div data-stranger hx-on:load="alert(1)"></div>`,
-		`<div data-stranger hx-sse:connect="//evil.example"></div>`,
-		`<template data-stranger shadowrootmode=open><script>alert(1)</script></template>`,
-		`<math data-stranger><mtext></mtext></math>`,
-		`<rt-ago data-stranger at="x"></rt-ago>`,
-		`<title data-stranger>x</title>`,
-		`<button data-stranger formaction="javascript:alert(1)">x</button>`,
-		`<video data-stranger><source onerror=alert(1)></video>`,
-	}
-	// How a text may leave the place in which it stands.
-	ways := []string{"%s", `">%s`, `'>%s`, `</script>%s`, `--><!-- >%s`, `</title></textarea></style>%s`, "]]>%s", `" data-stranger onmouseover="alert(1)" x="%s`}
-
-	for _, e := range elements {
-		for _, way := range ways {
-			all = append(all, fmt.Sprintf(way, e))
-		}
-	}
-
-	return all
-}
 
 // TestNoTextOfAStrangerIsCode: 200 orders, each with another piece of code in every text that a request can carry, and every page that
 // shows them. The pages are parsed as browsers do it: no element, attribute or address comes from a text.
@@ -76,7 +35,7 @@ func TestNoTextOfAStrangerIsCode(t *testing.T) {
 	})
 	p, by := s.pages(), whose(auth.DefaultTenant, auth.Admin)
 
-	code := strangersCode()
+	code := strangers.Code()
 	if len(code) != 200 {
 		t.Fatalf("%d texts", len(code))
 	}

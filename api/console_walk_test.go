@@ -53,7 +53,7 @@ func TestATenantsOverviewIsAPage(t *testing.T) {
 	p := s.pages()
 
 	for range 2 {
-		p.wantPage(whose("acme", auth.Admin), console.Path+"/", "administrators of the default tenant", "Newest orders")
+		p.wantPage(whose("acme", auth.Admin), console.Path+"/", "administrators of the default tenant", "No order is here yet")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"ratchet/api/auth"
+	"ratchet/workflow"
 	"ratchet/workflow/check"
 )
 
@@ -133,8 +134,10 @@ func (s *service) showWorkflow() (workflowShown, error) {
 		Content: []string{}, States: []definedState{}, Transitions: []definedMove{},
 	}
 
-	for _, part := range spec.Content {
-		out.Content = append(out.Content, string(part))
+	for _, part := range workflow.Parts() {
+		if d.Has(part) {
+			out.Content = append(out.Content, string(part))
+		}
 	}
 
 	for _, state := range d.States() {

@@ -24,7 +24,7 @@ import (
 // Path is where the console is mounted, and begins the paths of all its pages.
 const Path = "/console"
 
-// Config configures New. All fields but Login are required.
+// Config configures New. All fields but Login and Sample are required.
 type Config struct {
 	// API is the handler of [api.New], to which the console sends its requests.
 	API http.Handler
@@ -32,7 +32,9 @@ type Config struct {
 	Identify func(r *http.Request) (by api.Identity, known bool)
 	// Login is where strangers log in. Nil: there are none.
 	Login *session.Login
-	Log   *slog.Logger
+	// Sample says that a click on an empty page places a sample order.
+	Sample bool
+	Log    *slog.Logger
 	// Draining is closed when the process stops: pages that follow what happens end.
 	Draining <-chan struct{}
 }
@@ -94,6 +96,10 @@ func New(cfg Config) (http.Handler, error) {
 		}
 	}
 	h.actRoutes()
+
+	if cfg.Sample {
+		h.mux.HandleFunc("POST "+Path+"/sample", h.placeSample)
+	}
 	h.documentRoutes()
 
 	if cfg.Login != nil {
@@ -206,6 +212,7 @@ type visit struct {
 	keeper   *keeper
 
 	executions *executionsSeen
+	sample     bool // a click may place a sample order
 	// followed: a page is looked at again, and the order on it has not changed.
 	followed bool
 }
@@ -229,7 +236,7 @@ func (h *handler) begin(w http.ResponseWriter, r *http.Request) (*visit, bool) {
 		return nil, false
 	}
 
-	return &visit{client: &client{api: h.cfg.API, by: by}, request: r, pictures: h.pictures, keeper: h.keeper, executions: h.executions}, true
+	return &visit{client: &client{api: h.cfg.API, by: by}, request: r, pictures: h.pictures, keeper: h.keeper, executions: h.executions, sample: h.cfg.Sample}, true
 }
 
 // show answers with a whole page.

@@ -69,6 +69,7 @@ type definition struct {
 	Version int
 	Initial string
 	Place   string
+	Content []string // the parts that an order has
 	States  []struct {
 		State, Doc string
 		Terminal   bool

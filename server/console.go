@@ -18,6 +18,7 @@ func (b *Backend) withConsole(ctx context.Context, handler http.Handler, dev boo
 	cfg := console.Config{
 		API:      handler,
 		Identify: func(*http.Request) (api.Identity, bool) { return devIdentity, true },
+		Sample:   dev,
 		Log:      b.log,
 		Draining: ctx.Done(),
 	}

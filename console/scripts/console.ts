@@ -76,6 +76,13 @@ document.addEventListener("DOMContentLoaded", () => {
   void follow(page);
 });
 
+// On a narrow screen the entries of the navigation stand in one row, which is scrolled to the present one.
+document.addEventListener("DOMContentLoaded", () => {
+  const entry = document.querySelector<HTMLElement>("header nav [aria-current]");
+  const row = entry?.parentElement;
+  if (entry && row) row.scrollLeft = entry.offsetLeft - (row.clientWidth - entry.offsetWidth) / 2;
+});
+
 // A picture that is wider than the page begins where the order is.
 document.addEventListener("DOMContentLoaded", () => {
   for (const picture of document.querySelectorAll<HTMLElement>(".picture")) {

@@ -19,8 +19,53 @@ import (
 // pictures is where the pictures of the documents go: with none, no pictures are made.
 var pictures = flag.String("pictures", "", "the `directory` for the pictures of README.md and docs/operate/console.md")
 
-// TestAnOrderIsWatchedToItsEnd: `ratchet dev` in an empty directory prints the address of the console and a command that places an order,
-// which a person sees from there to its end without loading a page again. With -pictures, its page is kept as a picture.
+// firstRun is how long the first page may take. On an idle machine it is there within a second.
+var firstRun = flag.Duration("first-run", 10*time.Second, "the longest `time` until the first page is there")
+
+// TestTheFirstRun: `ratchet dev` in an empty directory prints the address of the console, which shows at once that nothing is here, and a
+// button. A click places an order that is watched to its end without loading a page again.
+func TestTheFirstRun(t *testing.T) {
+	dev := program.Process{
+		Bin: program.Self(t, "ratchet"), Args: []string{"dev"}, Work: t.TempDir(), Dir: t.TempDir(), Name: "dev",
+		Env: []string{"RATCHET_LISTEN=" + program.FreeAddress(t), "RATCHET_API_LISTEN=127.0.0.1:0", "RATCHET_ADMIN_LISTEN=127.0.0.1:0"},
+	}.Start(t)
+	dev.FirstLine(t)
+
+	address := printed(t, dev, `\s(http://\S+/console/)\s`)
+	page := openTab(t)
+	began := time.Now()
+	page.open(address)
+	page.sees("No order is here yet")
+
+	took := time.Since(began)
+	if t.Logf("the empty page is there after %s", took); took > *firstRun {
+		t.Errorf("the empty page is there after %s, want %s at most", took, *firstRun)
+	}
+
+	if buttons := page.look("[...document.querySelectorAll('main button, main a.button')].filter(e => e.checkVisibility()).map(e => e.innerText).join('|')"); buttons != "Place a sample order" {
+		t.Fatalf("the empty page has the buttons %q", buttons)
+	}
+
+	page.click(element("main button", "Place a sample order"), 1)
+	page.sees("The way that it has taken")
+	page.look("window.loaded = 'once'; 0")
+	page.until("window.loaded + ' ' + document.querySelector('h1 .state').textContent", "once DELIVERED")
+
+	// The way of its execution, too, a moment after that.
+	page.until("window.loaded + ' ' + document.querySelector('.execution .state').textContent", "once SUCCEEDED")
+	page.until("[...document.querySelectorAll('text.number')].map(e => e.textContent + ' ' + e.dataset.number).sort().join()",
+		"1 Step Functions/Accept,2 Step Functions/Pay,3 Step Functions/AwaitShipped,4 Step Functions/AwaitDelivered")
+
+	page.mu.Lock()
+	defer page.mu.Unlock()
+
+	if len(page.refused) > 0 {
+		t.Errorf("refused, or failed: %v", page.refused)
+	}
+}
+
+// TestAnOrderIsWatchedToItsEnd: `ratchet dev` prints a command that places an order, which a person sees on the overview and follows to its
+// end. With -pictures, its page is kept as a picture.
 func TestAnOrderIsWatchedToItsEnd(t *testing.T) {
 	bin, dir := program.Self(t, "ratchet"), t.TempDir()
 	env := []string{"RATCHET_LISTEN=" + program.FreeAddress(t), "RATCHET_API_LISTEN=127.0.0.1:0", "RATCHET_ADMIN_LISTEN=127.0.0.1:0"}

@@ -84,12 +84,23 @@ func fillShop(t *testing.T, b *server.Backend) {
 func startJob(t *testing.T, address string) {
 	t.Helper()
 
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/v1/jobs", strings.NewReader(`{"kind":"orders-erase","ids":["o-12"],"dryRun":true}`))
+	send(t, http.MethodPost, address+"/v1/jobs", `{"kind":"orders-erase","ids":["o-12"],"dryRun":true}`, "")
+}
+
+// send sends a request to the API, which must do it. The key is "" for a request that has none.
+func send(t *testing.T, method, address, body, key string) {
+	t.Helper()
+
+	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(api.ReasonHeader, "the customer asked")
+
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
 
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -98,7 +109,7 @@ func startJob(t *testing.T, address string) {
 	defer answer.Body.Close()
 
 	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode/100 != 2 {
-		t.Fatalf("%d %s, %v", answer.StatusCode, text, err)
+		t.Fatalf("%s %s: %d %s, %v", method, address, answer.StatusCode, text, err)
 	}
 }
 

@@ -35,9 +35,9 @@ func folder(path string) string {
 }
 
 // kits are packages below tests/ that tests on every floor share: the parts of an order system, the commands
-// in the comments of examples, the program as a process. They lie on the roof because they use several
+// in the comments of examples, the program as a process, texts that are code. They lie on the roof because they use several
 // floors.
-var kits = []string{"tests/shop", "tests/examples", "tests/program"}
+var kits = []string{"tests/shop", "tests/examples", "tests/program", "tests/strangers"}
 
 // upward are the imports of test files from a higher floor, with the reason.
 var upward = map[[2]string]string{
