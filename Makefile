@@ -239,6 +239,8 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go run ./internal/tools/mutants -every $(MUTANTS) ./once/txn ./api/auth ./once ./once/idempotency ./once/actions ./once/ledger ./payments ./payments/reconcile ./payments/sandbox ./once/inventory ./queues/events ./operate/erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
 	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(WORKERKILLS) -endpoint-programs 1000
 	go test ./operate/jobs -count=1 -run TestAJobThatIsKilledFiveTimesDoesEachThingOnce -timeout 1h -args -jobs.subjects $(SUBJECTS)
+	go test ./api -count=1 -run TestThingsOfOtherTenants -timeout 1h -args -foreign-requests 10000
+	go test ./operate/inspect -count=1 -run TestEachRecordedFactIsOneMoment -timeout 1h -args -timeline-orders 1000
 	go test ./server -count=1 -run TestTablesOfFiveMomentsGoOn -timeout 1h -v -args -restored 200
 	go test ./tests/model -count=1 -run ListsAndMigrations -timeout 1h -v -args -list-programs 1000
 	go test ./server -count=1 -run AMigrationUnderLoad -timeout 1h -v -args -migrated 300
@@ -269,8 +271,8 @@ bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and M
 	go run ./cmd/bench
 
 .PHONY: bench-large
-bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6 GB on disk) and BENCH_EXECUTIONS open executions (default a million)
-	BENCH_ITEMS=$${BENCH_ITEMS:-10000000} BENCH_EXECUTIONS=$${BENCH_EXECUTIONS:-1000000} go run ./cmd/bench -only engine-growth,engine-open
+bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6 GB on disk), BENCH_EXECUTIONS open executions and pages of the API with BENCH_ORDERS orders (default a million)
+	BENCH_ITEMS=$${BENCH_ITEMS:-10000000} BENCH_EXECUTIONS=$${BENCH_EXECUTIONS:-1000000} BENCH_ORDERS=$${BENCH_ORDERS:-1000000} go run ./cmd/bench -only engine-growth,engine-open,api-pages
 
 .PHONY: peers
 peers: ## measure beside the peers whose programs are in cmd/bench/peers: executions beside Restate (needs Node and npm) and Temporal's embedded server (its build takes minutes)

@@ -36,7 +36,7 @@ type service struct {
 	// claims and answerClaims are made with the first request that needs them: the document needs none.
 	claims, answerClaims func() (*once.Claims, error)
 	watches              *watchRegistry
-	workflow             func() (workflowShown, error)
+	workflow             func() (keptWorkflow, error)
 	executionCalls       *rate.Limiter
 
 	auditBroken atomic.Bool
@@ -107,7 +107,7 @@ func newService(cfg Config) (*service, error) {
 		answerClaims: sync.OnceValues(func() (*once.Claims, error) { return newAnswerClaims(cfg) }),
 	}
 
-	s.workflow = sync.OnceValues(s.showWorkflow)
+	s.workflow = sync.OnceValues(s.keepWorkflow)
 
 	h := humago.New(s.mux, humaConfig())
 	s.routes(h)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"ratchet/workflow/diagram"
@@ -103,43 +102,7 @@ func (d definition) moves() (all []diagram.Move) {
 // machine is the state machine that moves the orders.
 type machine struct {
 	StartAt string
-	States  []machineState
-}
-
-type machineState struct {
-	Name, Type, Awaits string
-	Next, Events       []string
-}
-
-// graph returns the state machine as a graph: which state may follow which. A state that applies an event, or
-// waits for a state of the order, says so.
-func (m machine) graph() diagram.Graph {
-	var (
-		states []diagram.Node
-		moves  []diagram.Move
-	)
-	for _, s := range m.States {
-		n := diagram.Node{ID: s.Name, Text: s.Name, Note: s.note(), Doc: s.Type}
-		if len(s.Next) == 0 {
-			n.Shape = diagram.End
-		}
-		states = append(states, n)
-
-		for _, next := range s.Next {
-			moves = append(moves, diagram.Move{From: s.Name, To: next})
-		}
-	}
-
-	return diagram.Of("state machine", diagram.Move{To: m.StartAt}, states, moves)
-}
-
-// note is what a state of the state machine does with an order.
-func (s machineState) note() string {
-	if s.Awaits != "" {
-		return "waits for " + s.Awaits
-	}
-
-	return strings.Join(s.Events, ", ")
+	States  []diagram.Step
 }
 
 // graph returns the definition as a graph.
@@ -421,7 +384,7 @@ func workflow(ctx context.Context, v *visit) (content, error) {
 
 	asl := ""
 	if d.Machine != nil {
-		if asl, err = v.pictures.paint(d.Machine.graph(), diagram.Paint{}); err != nil {
+		if asl, err = v.pictures.paint(diagram.OfMachine(d.Machine.StartAt, d.Machine.States), diagram.Paint{}); err != nil {
 			return content{}, err
 		}
 	}

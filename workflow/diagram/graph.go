@@ -43,8 +43,8 @@ type Edge struct {
 	Doc      string // shown when its text is pointed at
 }
 
-// startID is the id of the point where everything begins. No state can have it.
-const startID = "(start)"
+// StartID is the id of the point where everything begins in the graphs that [Of] returns. No state can have it.
+const StartID = "(start)"
 
 // Move is an event that leads from one state to another.
 type Move struct {
@@ -73,10 +73,10 @@ func EdgeID(from, event, to string) string { return from + " " + event + " " + t
 // Of returns the graph of states and the moves between them. The first move leads to the state where a reader
 // begins, and from none.
 func Of(title string, first Move, states []Node, moves []Move) Graph {
-	g := Graph{Title: title, Nodes: append([]Node{{ID: startID, Shape: Start}}, states...)}
+	g := Graph{Title: title, Nodes: append([]Node{{ID: StartID, Shape: Start}}, states...)}
 
 	for _, m := range append([]Move{first}, moves...) {
-		g.Edges = append(g.Edges, Edge{ID: EdgeID(m.From, m.Event, m.To), From: cmp.Or(m.From, startID), To: m.To, Text: m.label()})
+		g.Edges = append(g.Edges, Edge{ID: EdgeID(m.From, m.Event, m.To), From: cmp.Or(m.From, StartID), To: m.To, Text: m.label()})
 	}
 
 	return g
@@ -94,6 +94,45 @@ func graphOf(d *workflow.Definition) Graph {
 	}
 
 	return Of(fmt.Sprintf("%s, version %d", d.Name(), d.Version()), Move{Event: string(d.Place()), To: string(d.Initial())}, states, movesOf(d))
+}
+
+// Step is a state of a state machine that moves orders.
+type Step struct {
+	Name, Type string
+	Next       []string // the steps that may follow
+	Events     []string // those that it applies to the order
+	Awaits     string   // the order's state that it waits for
+}
+
+// OfMachine returns the graph of a state machine: which step may follow which. A step that applies an event, or
+// waits for a state of the order, says so.
+func OfMachine(startAt string, steps []Step) Graph {
+	var (
+		states []Node
+		moves  []Move
+	)
+	for _, s := range steps {
+		n := Node{ID: s.Name, Text: s.Name, Note: s.note(), Doc: s.Type}
+		if len(s.Next) == 0 {
+			n.Shape = End
+		}
+		states = append(states, n)
+
+		for _, next := range s.Next {
+			moves = append(moves, Move{From: s.Name, To: next})
+		}
+	}
+
+	return Of("state machine", Move{To: startAt}, states, moves)
+}
+
+// note is what a step does with an order.
+func (s Step) note() string {
+	if s.Awaits != "" {
+		return "waits for " + s.Awaits
+	}
+
+	return strings.Join(s.Events, ", ")
 }
 
 // validate returns the index of each node.

@@ -135,6 +135,9 @@ func loop(p *place, edges []int) route {
 	}
 }
 
+// labelY is the baseline of the n-th label.
+func (r route) labelY(n int) float64 { return r.y + labelHeight*float64(n) }
+
 // path returns the curves in SVG's language.
 func (r route) path() string {
 	var b strings.Builder

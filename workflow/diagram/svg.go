@@ -90,7 +90,7 @@ func (p *Picture) writeLine(b *strings.Builder, r route, paint Paint) {
 
 // writeLabel writes the n-th label of a line, with its mark beside it.
 func (p *Picture) writeLabel(b *strings.Builder, r route, n int, e Edge, paint Paint) {
-	y := r.y + labelHeight*float64(n)
+	y := r.labelY(n)
 	class := html.EscapeString(strings.TrimSpace("label " + paint.Edges[e.ID]))
 	writeText(b, r.x, y, fmt.Sprintf(`class="%s" data-edge="%s" text-anchor="%s"`, class, html.EscapeString(e.ID), r.anchor), labelLetterWidth, e.Text, e.Doc)
 
