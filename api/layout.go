@@ -110,7 +110,7 @@ func showLayout(p diagram.Positions) *graphLayout {
 	return out
 }
 
-// graph is what the console draws, too: the conditions stand beside the events.
+// graph has the states and transitions, with the conditions beside the events, as in the console.
 func (w workflowShown) graph() diagram.Graph {
 	var (
 		states []diagram.Node
@@ -138,11 +138,27 @@ func (w workflowShown) graph() diagram.Graph {
 	return diagram.Of(fmt.Sprintf("%s, version %d", w.Name, w.Version), diagram.Move{Event: w.Place, To: w.Initial}, states, moves)
 }
 
+// graph says which state may follow which. The note of a state is what it does with an order.
 func (m definedMachine) graph() diagram.Graph {
-	steps := make([]diagram.Step, len(m.States))
-	for i, s := range m.States {
-		steps[i] = diagram.Step{Name: s.Name, Type: s.Type, Next: s.Next, Events: s.Events, Awaits: s.Awaits}
+	var (
+		states []diagram.Node
+		moves  []diagram.Move
+	)
+	for _, s := range m.States {
+		n := diagram.Node{ID: s.Name, Text: s.Name, Note: strings.Join(s.Events, ", "), Doc: s.Type}
+		if s.Awaits != "" {
+			n.Note = "waits for " + s.Awaits
+		}
+
+		if len(s.Next) == 0 {
+			n.Shape = diagram.End
+		}
+		states = append(states, n)
+
+		for _, next := range s.Next {
+			moves = append(moves, diagram.Move{From: s.Name, To: next})
+		}
 	}
 
-	return diagram.OfMachine(m.StartAt, steps)
+	return diagram.Of("state machine", diagram.Move{To: m.StartAt}, states, moves)
 }

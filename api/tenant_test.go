@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -9,13 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ratchet/api/auth"
-	"ratchet/notify"
 )
 
 // createThings creates one thing of each kind for the tenant of the credential.
@@ -68,87 +64,48 @@ var clockDependent = regexp.MustCompile(`"(took|at)":[^,}]*`)
 
 var foreignRequests = flag.Int("foreign-requests", 2_500, "how many requests ask for another tenant's things")
 
-// madeByTheirIDs are the operations that create something under an id that is free in the tenant of the caller: a repeat with
-// another tenant's id is answered as one with an id of its own.
-var madeByTheirIDs = []string{
-	"put-order", "set-stock", "reserve-stock", "put-action", "claim", "acquire-lock", "open-account", "post-transfer", "authorize-payment", "make-actions", "create-endpoint",
-}
-
-// ofAllTenants are parameters of what does not belong to a tenant, and of things that other tests ask for.
-var ofAllTenants = map[string]string{
-	"handler": "a handler is the service's", "letter": "only the default tenant may ask", "question": "a name", "ref": "only the default tenant may ask",
-	"execution": "TestAnExecutionOfAnotherTenantSeemsNotToExist",
-}
-
-// foreignTarget is a request for a thing, with %s for its id.
-type foreignTarget struct{ method, path, body, id string }
-
-// foreignTargets returns a request of each operation that is about a thing of a tenant. ids has the things by the parameters of paths.
-func foreignTargets(t *testing.T, ids map[string]string) (targets []foreignTarget) {
-	t.Helper()
-
-	others := strings.NewReplacer("{holdId}", "h-1", "{sku}", "mug", "{state}", "SHIPPED", "{stepId}", "c-1", "{parcelId}", "JD-1", "{transitionId}", "2",
-		"{endpoint}", "shop", "{scheduledId}", "s-1", "{kind}", "shipping")
-
-	for _, o := range operations(t) {
-		parts := parameter.FindStringIndex(o.path)
-		if parts == nil || o.scope == "" || slices.Contains(madeByTheirIDs, o.id) {
-			continue
-		}
-		name := o.path[parts[0]+1 : parts[1]-1]
-
-		if ofAllTenants[name] != "" {
-			continue
-		}
-
-		id := ids[name]
-		if name == "key" {
-			id = ids[strings.Split(o.path, "/")[2]]
-		}
-
-		rest := others.Replace(o.path[parts[1]:])
-		if id == "" || strings.Contains(rest, "{") {
-			t.Errorf("%s: which %s, and the rest of %s, has the other tenant?", o.id, name, o.path)
-		}
-
-		body := ""
-		if o.body {
-			body = cmp.Or(validBodies[o.id], "{}")
-		}
-		targets = append(targets, foreignTarget{o.method, o.path[:parts[0]] + "%s" + rest, body, id})
-	}
-
-	return targets
-}
-
-// TestThingsOfOtherTenantsSeemNotToExist sends 2,500 requests, of all operations of the OpenAPI document, with ids of another tenant's
-// things, and with guesses of their stored ids. Each gets the same answer, byte for byte, as the same request for a
+// The test sends 2,500 requests with ids of another tenant's things, and with guesses of
+// their stored ids. Each gets the same answer, byte for byte, as the same request for a
 // thing that does not exist.
 func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 	s := newAPIServer(t, nil)
-	acme := s.key("acme", auth.Admin)
-	s.createThings(acme)
-	s.must("PUT", "/v1/endpoints/shop", `{"destination":"log"}`, "Authorization", acme)
-
-	notice := notify.Notification{Key: "acme:o-1/0/2/notify", OrderID: "acme:o-1", Incarnation: "0", TransitionID: 2, State: "SHIPPED", At: time.Now()}
-	if err := s.cfg.Deliveries.Accept(t.Context(), notice); err != nil {
-		t.Fatal(err)
-	}
-
-	var sent struct{ Deliveries []struct{ ID string } }
-	s.must("GET", "/v1/orders/o-1/deliveries", "", "Authorization", acme).read(t, &sent)
-
-	if len(sent.Deliveries) != 1 {
-		t.Fatalf("%d deliveries", len(sent.Deliveries))
-	}
+	s.createThings(s.key("acme", auth.Admin))
 
 	bearers := []string{s.key("evil", auth.Admin), s.key("acme-2", auth.Admin), s.key("acm", auth.Admin), s.key("default", auth.Admin)}
-	targets := append(foreignTargets(t, map[string]string{
-		"orderId": "o-1", "sku": "mug", "action": "SPRING-26", "claims": "c-1", "locks": "l-1", "accountId": "alice", "transferId": "t-1", "paymentId": "p-1",
-		"endpoint": "shop", "delivery": sent.Deliveries[0].ID, "job": s.must("POST", "/v1/jobs", `{"kind":"executions-redrive"}`, "Authorization", acme).field("id"),
-	}), foreignTarget{"GET", "/v1/accounts/alice/holds/%s", "", "h-1"})
+	targets := []struct{ method, path, body, id string }{
+		{"GET", "/v1/orders/%s", "", "o-1"},
+		{"GET", "/v1/orders/%s/transitions", "", "o-1"},
+		{"GET", "/v1/orders/%s/explanation", "", "o-1"},
+		{"GET", "/v1/orders/%s/events", "", "o-1"},
+		{"GET", "/v1/orders/%s/parked-tasks", "", "o-1"},
+		{"POST", "/v1/orders/%s/transitions", `{"event":"release"}`, "o-1"},
+		{"POST", "/v1/orders/%s/notes", `{"text":"x"}`, "o-1"},
+		{"POST", "/v1/orders/%s/items", `{"items":[{"sku":"a","quantity":1,"price":1}]}`, "o-1"},
+		{"POST", "/v1/orders/%s/reserved-items", `{"items":[{"sku":"a","quantity":1,"price":1}]}`, "o-1"},
+		{"DELETE", "/v1/orders/%s/items/mug", "", "o-1"},
+		{"DELETE", "/v1/orders/%s/parked-tasks/SHIPPED", "", "o-1"},
+		{"POST", "/v1/orders/%s/parked-tasks/SHIPPED/complete", `{}`, "o-1"},
+		{"POST", "/v1/orders/%s/parked-tasks/SHIPPED/fail", `{}`, "o-1"},
+		{"GET", "/v1/inventory/%s", "", "mug"},
+		{"GET", "/v1/reservations/%s", "", "o-1"},
+		{"POST", "/v1/reservations/%s/commit", "", "o-1"},
+		{"GET", "/v1/actions/%s", "", "SPRING-26"},
+		{"POST", "/v1/actions/%s/consume", `{}`, "SPRING-26"},
+		{"POST", "/v1/actions/%s/cancel", "", "SPRING-26"},
+		{"GET", "/v1/claims/%s", "", "c-1"},
+		{"GET", "/v1/locks/%s", "", "l-1"},
+		{"GET", "/v1/accounts/%s", "", "alice"},
+		{"GET", "/v1/accounts/%s/entries", "", "alice"},
+		{"GET", "/v1/accounts/alice/holds/%s", "", "h-1"},
+		{"GET", "/v1/accounts/%s/holds", "", "alice"},
+		{"POST", "/v1/accounts/%s/close", "", "alice"},
+		{"GET", "/v1/transfers/%s", "", "t-1"},
+		{"GET", "/v1/payments/%s", "", "p-1"},
+		{"POST", "/v1/payments/%s/void", "", "p-1"},
+		{"PUT", "/v1/payments/%s/captures/c-1", `{"amount":1}`, "p-1"},
+	}
 
-	requests := *foreignRequests
+	requests := *foreignRequests // each target, bearer and form of an id about five times
 	if testing.Short() {
 		requests = 300
 	}
@@ -161,11 +118,11 @@ func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 		missingID := strings.Replace(id, target.id, "nb-"+fmt.Sprint(n), 1)
 
 		send := func(id string) answer {
-			return s.ask(target.method, fmt.Sprintf(target.path, id), target.body, "Authorization", bearer, "Idempotency-Key", fmt.Sprint(n, id))
+			return s.ask(target.method, fmt.Sprintf(target.path, id), target.body, "Authorization", bearer, "Idempotency-Key", fmt.Sprint(n))
 		}
 		got, missing := send(id), send(missingID)
 		sameText := clockDependent.ReplaceAllString(strings.ReplaceAll(got.text, target.id, "X"), "") == clockDependent.ReplaceAllString(strings.ReplaceAll(missing.text, "nb-"+fmt.Sprint(n), "X"), "")
-		if got.StatusCode != missing.StatusCode || !sameText {
+		if got.StatusCode != missing.StatusCode || !sameText || got.StatusCode < 400 && !strings.HasSuffix(target.path, "parked-tasks") {
 			t.Fatalf("%s %s with id %s: %d %s; for a thing that does not exist: %d %s", target.method, target.path, id, got.StatusCode, got.text, missing.StatusCode, missing.text)
 		}
 	}

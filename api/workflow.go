@@ -49,7 +49,7 @@ type workflowShown struct {
 	Transitions []definedMove     `json:"transitions"`
 	Machine     *definedMachine   `json:"machine,omitempty" doc:"Absent if the server was built without it."`
 	Check       *definitionReport `json:"check,omitempty" doc:"Absent with the state machine."`
-	Layout      *graphLayout      `json:"layout" doc:"A picture of the states and transitions, as the console draws them."`
+	Layout      *graphLayout      `json:"layout" doc:"A picture of the states and transitions."`
 }
 
 type definedState struct {

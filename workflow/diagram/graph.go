@@ -9,7 +9,7 @@ import (
 )
 
 // Graph is what Layout places: nodes, and edges that lead from one to another or back to the same one. The
-// first node is where a reader begins.
+// first node is where a reader begins. Nodes of other lanes stand below.
 type Graph struct {
 	Title string
 	Nodes []Node
@@ -22,6 +22,7 @@ type Node struct {
 	Text  string // longer ones than 40 letters are cut, and shown whole when pointed at
 	Note  string // a second line; Paint has another one
 	Doc   string // shown when pointed at
+	Lane  string // the name above the nodes that stand together; no edge leads from one lane to another
 	Shape Shape
 }
 
@@ -41,6 +42,8 @@ type Edge struct {
 	From, To string // ids of nodes
 	Text     string // cut like the text of a node; "" for none
 	Doc      string // shown when its text is pointed at
+	// By are the ids of nodes, of any lane, that make the move. Their texts stand below that of the edge, and lead to the first of them.
+	By []string
 }
 
 // StartID is the id of the point where everything begins in the graphs that [Of] returns. No state can have it.
@@ -96,45 +99,6 @@ func graphOf(d *workflow.Definition) Graph {
 	return Of(fmt.Sprintf("%s, version %d", d.Name(), d.Version()), Move{Event: string(d.Place()), To: string(d.Initial())}, states, movesOf(d))
 }
 
-// Step is a state of a state machine that moves orders.
-type Step struct {
-	Name, Type string
-	Next       []string // the steps that may follow
-	Events     []string // those that it applies to the order
-	Awaits     string   // the order's state that it waits for
-}
-
-// OfMachine returns the graph of a state machine: which step may follow which. A step that applies an event, or
-// waits for a state of the order, says so.
-func OfMachine(startAt string, steps []Step) Graph {
-	var (
-		states []Node
-		moves  []Move
-	)
-	for _, s := range steps {
-		n := Node{ID: s.Name, Text: s.Name, Note: s.note(), Doc: s.Type}
-		if len(s.Next) == 0 {
-			n.Shape = End
-		}
-		states = append(states, n)
-
-		for _, next := range s.Next {
-			moves = append(moves, Move{From: s.Name, To: next})
-		}
-	}
-
-	return Of("state machine", Move{To: startAt}, states, moves)
-}
-
-// note is what a step does with an order.
-func (s Step) note() string {
-	if s.Awaits != "" {
-		return "waits for " + s.Awaits
-	}
-
-	return strings.Join(s.Events, ", ")
-}
-
 // validate returns the index of each node.
 func (g Graph) validate() (map[string]int, error) {
 	index := make(map[string]int, len(g.Nodes))
@@ -146,10 +110,14 @@ func (g Graph) validate() (map[string]int, error) {
 	}
 
 	for _, e := range g.Edges {
-		for _, end := range []string{e.From, e.To} {
+		for _, end := range append([]string{e.From, e.To}, e.By...) {
 			if _, known := index[end]; !known {
 				return nil, fmt.Errorf("diagram: Graph.Edges: %q leads from %q to %q, and there is no node %q", e.Text, e.From, e.To, end)
 			}
+		}
+
+		if from, to := g.Nodes[index[e.From]].Lane, g.Nodes[index[e.To]].Lane; from != to {
+			return nil, fmt.Errorf("diagram: Graph.Edges: %q leads from the lane %q to the lane %q", e.Text, from, to)
 		}
 	}
 

@@ -47,17 +47,33 @@ func (p *Picture) Positions() Positions {
 		out.Boxes = append(out.Boxes, Position{p.graph.Nodes[i].ID, tenth(box.x - box.width/2), tenth(box.y - box.height/2), tenth(box.width), tenth(box.height)})
 	}
 
-	for _, r := range p.routes {
-		first := p.graph.Edges[r.edges[0]]
-		line := Line{From: first.From, To: first.To, Path: r.path(), Anchor: r.anchor}
-
-		for n, i := range r.edges {
-			line.Labels = append(line.Labels, Label{p.graph.Edges[i].ID, cut(p.graph.Edges[i].Text), tenth(r.x), tenth(r.labelY(n))})
+	for _, lane := range p.lanes {
+		for _, r := range lane.routes {
+			out.Lines = append(out.Lines, p.lineOf(r))
 		}
-		out.Lines = append(out.Lines, line)
 	}
 
 	return out
+}
+
+// lineOf returns where a line and its labels are drawn. Who makes a move stands below its label.
+func (p *Picture) lineOf(r route) Line {
+	first := p.graph.Edges[r.edges[0]]
+	line := Line{From: first.From, To: first.To, Path: r.path(), Anchor: r.anchor}
+
+	y := r.y
+	for _, i := range r.edges {
+		e := p.graph.Edges[i]
+		line.Labels = append(line.Labels, Label{e.ID, cut(e.Text), tenth(r.x), tenth(y)})
+
+		for _, text := range []string{e.Text, p.by[i]} {
+			if text != "" {
+				y += labelHeight
+			}
+		}
+	}
+
+	return line
 }
 
 // tenth rounds a coordinate as it is written.
