@@ -66,15 +66,18 @@ func (m *Migration) cause(j Job) transitions.Cause {
 
 // TextError says which text of a migration breaks a rule, and which rule. It is an ErrInvalid.
 type TextError struct {
+	error
 	// Member is the text's place in the JSON of a migration, like "/definitions/0".
 	Member string
 	Rule   error
 }
 
-func (e *TextError) Error() string { return fmt.Sprintf("%v: %v", ErrInvalid, e.Rule) }
+// Unwrap returns the error that has ErrInvalid and the rule.
+func (e *TextError) Unwrap() error { return e.error }
 
-// Unwrap returns ErrInvalid and the rule.
-func (e *TextError) Unwrap() []error { return []error{ErrInvalid, e.Rule} }
+func textError(member string, rule error) *TextError {
+	return &TextError{fmt.Errorf("%w: %w", ErrInvalid, rule), member, rule}
+}
 
 // mappingName begins the errors of the mapping.
 const mappingName = "mapping"
@@ -82,7 +85,7 @@ const mappingName = "mapping"
 // Ways reads the texts. The target is the definition that orders are brought to. The error is a [*TextError].
 func (m *Migration) Ways(target *workflow.Definition) (*workflow.Migrations, error) {
 	if m.size() > mostMigration {
-		return nil, &TextError{"/mapping", fmt.Errorf("definitions and mapping have %d bytes, and at most %d", m.size(), mostMigration)}
+		return nil, textError("/mapping", fmt.Errorf("definitions and mapping have %d bytes, and at most %d", m.size(), mostMigration))
 	}
 
 	versions := []*workflow.Definition{target}
@@ -90,7 +93,7 @@ func (m *Migration) Ways(target *workflow.Definition) (*workflow.Migrations, err
 	for i, text := range m.Definitions {
 		d, err := file.Parse(fmt.Sprintf("definition %d", i+1), []byte(text))
 		if err != nil {
-			return nil, &TextError{fmt.Sprintf("/definitions/%d", i), err}
+			return nil, textError(fmt.Sprintf("/definitions/%d", i), err)
 		}
 		versions = append(versions, d)
 	}
@@ -99,7 +102,7 @@ func (m *Migration) Ways(target *workflow.Definition) (*workflow.Migrations, err
 	if m.Mapping != "" {
 		var err error
 		if steps, err = file.ParseMigrations(mappingName, []byte(m.Mapping)); err != nil {
-			return nil, &TextError{"/mapping", err}
+			return nil, textError("/mapping", err)
 		}
 	}
 
@@ -111,7 +114,7 @@ func (m *Migration) Ways(target *workflow.Definition) (*workflow.Migrations, err
 			member = "/mapping"
 		}
 
-		return nil, &TextError{member, err}
+		return nil, textError(member, err)
 	}
 
 	return ways, nil
