@@ -261,6 +261,8 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(WORKERKILLS) -endpoint-programs 1000
 	go test ./tests/deliveries -count=1 -run Starved -timeout 1h -v -args -starved-rounds 12 -starved-notices 500
 	go test ./operate/jobs -count=1 -run TestAJobThatIsKilledFiveTimesDoesEachThingOnce -timeout 1h -args -jobs.subjects $(SUBJECTS)
+	go test ./api -count=1 -run TestThingsOfOtherTenants -timeout 1h -args -foreign-requests 10000
+	go test ./operate/inspect -count=1 -run TestEachRecordedFactIsOneMoment -timeout 1h -args -timeline-orders 1000
 	go test ./server -count=1 -run TestTablesOfFiveMomentsGoOn -timeout 1h -v -args -restored 200
 	go test ./tests/model -count=1 -run ListsAndMigrations -timeout 1h -v -args -list-programs 1000
 	go test ./server -count=1 -run AMigrationUnderLoad -timeout 1h -v -args -migrated 300
@@ -291,9 +293,9 @@ bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and M
 	go run ./cmd/bench
 
 .PHONY: bench-large
-bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6 GB on disk) and BENCH_EXECUTIONS open executions (default a million), and orders beside BENCH_ORDERS others (a million)
+bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6 GB on disk) and BENCH_EXECUTIONS open executions (default a million), orders beside BENCH_ORDERS others (a million), and pages of the API with so many
 	BENCH_ITEMS=$${BENCH_ITEMS:-10000000} BENCH_EXECUTIONS=$${BENCH_EXECUTIONS:-1000000} BENCH_ORDERS=$${BENCH_ORDERS:-1000000} \
-	  go run ./cmd/bench -only engine-growth,engine-open,orders-growth,orders-workers,reaction-lag
+	  go run ./cmd/bench -only engine-growth,engine-open,orders-growth,orders-workers,reaction-lag,api-pages
 
 .PHONY: peers
 peers: ## measure executions and orders beside the peers whose programs are in cmd/bench/peers: Restate (needs Node and npm) and Temporal's embedded server (its build takes minutes)

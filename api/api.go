@@ -34,7 +34,7 @@ type service struct {
 	// claims and answerClaims are made with the first request that needs them: the document needs none.
 	claims, answerClaims func() (*once.Claims, error)
 	watches              *watchRegistry
-	workflow             func() (workflowShown, error)
+	workflow             func() (keptWorkflow, error)
 	executionCalls       *rate.Limiter
 
 	auditBroken atomic.Bool
@@ -105,7 +105,7 @@ func newService(cfg Config) (*service, error) {
 		answerClaims: sync.OnceValues(func() (*once.Claims, error) { return newAnswerClaims(cfg) }),
 	}
 
-	s.workflow = sync.OnceValues(s.showWorkflow)
+	s.workflow = sync.OnceValues(s.keepWorkflow)
 
 	s.surface = surfaceOf(s)
 	s.routes(nil)

@@ -190,9 +190,8 @@ var domainErrors = []domainError{
 	{deadletters.ErrUnreadable, http.StatusConflict, "dead_letter_unreadable", "The change of this dead letter cannot be decoded. It can only be discarded."},
 }
 
-// problem returns the problem of err, which matches the row. members are the names in the
-// request's body.
-func (d domainError) problem(err error, members map[string]bool) *problem {
+// problem returns the problem of err, which matches the row. members are the names in the request, and where each is.
+func (d domainError) problem(err error, members map[string]string) *problem {
 	p := newProblem(d.status, d.code, d.detail)
 	if p.Detail == "" {
 		p.Detail = err.Error()
@@ -202,7 +201,7 @@ func (d domainError) problem(err error, members map[string]bool) *problem {
 			p.addFieldOf(rule, members)
 		}
 
-		if f := ownFault(nil); errors.As(err, &f) && members["own"] {
+		if f := ownFault(nil); errors.As(err, &f) && members["own"] == "body" {
 			p = p.withOwn(f)
 		}
 	}

@@ -14,30 +14,35 @@ var fieldErrorPrefix = regexp.MustCompile(`^([A-Za-z]+)((?:\[[0-9]+\])?(?:\.[A-Z
 // wireNames are the members of the API that have other names in the domain packages.
 var wireNames = map[string]string{"until": "expiresAt"}
 
-// addFieldOf adds the field that the text of an error names, if it is a member of the body.
-func (p *problem) addFieldOf(text string, members map[string]bool) {
+// addFieldOf adds the field that the text of an error names, if it is a member of the body or a parameter.
+func (p *problem) addFieldOf(text string, members map[string]string) {
 	parts := fieldErrorPrefix.FindStringSubmatch(text)
 	if parts == nil {
 		return
 	}
 
 	name := parts[1]
-	if wireName := wireNames[name]; wireName != "" {
+	if wireName := wireNames[name]; wireName != "" && members[name] == "" {
 		p.Detail = wireName + strings.TrimPrefix(p.Detail, name)
 		name = wireName
 	}
 
-	// A domain package may also check fields that do not come from the body.
-	if members[name] {
-		_, pointer := pointerOf("body." + name + parts[2])
-		p.Fields = append(p.Fields, fieldProblem{In: "body", Pointer: pointer, Detail: text[len(parts[0]):]})
+	// A domain package may also check fields that do not come from the request.
+	if in := members[name]; in != "" {
+		_, pointer := pointerOf(in + "." + name + parts[2])
+		p.Fields = append(p.Fields, fieldProblem{In: in, Pointer: pointer, Detail: text[len(parts[0]):]})
 	}
 }
 
-// bodyMembers returns the names of the top-level members of the operation's body.
-func bodyMembers(doc *huma.OpenAPI, op *huma.Operation) map[string]bool {
+// requestMembers returns the names of the operation's parameters and of the top-level members of its body, and where each is.
+func requestMembers(doc *huma.OpenAPI, op *huma.Operation) map[string]string {
+	members := map[string]string{}
+	for _, p := range op.Parameters {
+		members[p.Name] = p.In
+	}
+
 	if op.RequestBody == nil || op.RequestBody.Content["application/json"] == nil {
-		return nil
+		return members
 	}
 
 	schema := op.RequestBody.Content["application/json"].Schema
@@ -45,9 +50,8 @@ func bodyMembers(doc *huma.OpenAPI, op *huma.Operation) map[string]bool {
 		schema = doc.Components.Schemas.SchemaFromRef(schema.Ref)
 	}
 
-	members := map[string]bool{}
 	for name := range schema.Properties {
-		members[name] = true
+		members[name] = "body"
 	}
 
 	return members

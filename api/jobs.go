@@ -65,13 +65,10 @@ type createJobInput struct {
 		Filter jobFilter `json:"filter,omitempty"`
 		IDs    []string  `json:"ids,omitempty" maxItems:"1000" doc:"Instead of a filter: ids of orders, dead letters or deliveries, as lists show them."`
 		// Migration is how orders are migrated. The target is the version that the server runs.
-		Migration *struct {
-			Definitions []string `json:"definitions,omitempty" maxItems:"16" doc:"Files with other versions of the definition, in YAML or JSON."`
-			Mapping     string   `json:"mapping,omitempty" doc:"The file with the mappings between versions."`
-		} `json:"migration,omitempty" doc:"For orders-migrate, and required there: how orders come to the version of the definition that this server runs. Together at most 128 KiB."`
-		DryRun bool `json:"dryRun,omitempty" doc:"Count only."`
-		Again  bool `json:"again,omitempty" doc:"For streams-replay: also repeat effects that have happened, like notifications."`
-		Rate   int  `json:"rate,omitempty" minimum:"1" maximum:"1000" doc:"Acts per second. Default 10."`
+		Migration *migrationTexts `json:"migration,omitempty" doc:"For orders-migrate, and required there: how orders come to the version of the definition that this server runs. Together at most 128 KiB."`
+		DryRun    bool            `json:"dryRun,omitempty" doc:"Count only."`
+		Again     bool            `json:"again,omitempty" doc:"For streams-replay: also repeat effects that have happened, like notifications."`
+		Rate      int             `json:"rate,omitempty" minimum:"1" maximum:"1000" doc:"Acts per second. Default 10."`
 	}
 }
 
@@ -209,7 +206,7 @@ func (s *service) newJob(ctx context.Context, c caller, in *createJobInput) (n j
 		n.Migration = &jobs.Migration{Workflow: own.Name(), To: own.Version(), Definitions: m.Definitions, Mapping: m.Mapping}
 
 		// A worker could only pause the job.
-		if _, err := n.Migration.Ways(own); err != nil {
+		if _, err := waysOf(n.Migration, own, "/migration"); err != nil {
 			return n, err
 		}
 	}

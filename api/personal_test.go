@@ -107,7 +107,7 @@ var shown = map[string]string{
 	"secret ticket next":                             "secrets of the caller itself, and cursors",
 	"host name owner version reason unread":          "about a process of the service, an order that cannot be read, or a probe",
 	"missing note unmet overdue if what text action": "sentences of the server that quote no text of a request; those of a status are masked by themselves",
-	"initial place doc startAt awaits how actual order attribute workflow": "of the definition and its state machine, and of the check of both",
+	"initial place doc startAt awaits how actual order attribute workflow path": "of the definition and its state machine, of the check of both, and of their layouts",
 	"skipped":      "why a survey counted nothing, in words of the server",
 	"problem":      "a code of a job",
 	"kind subject": "a code, and what a slow question has found something about: an id, or a part of the setup",
@@ -170,7 +170,7 @@ var named = []string{
 	"filter/states/0", "filter/events/0",
 	"own/remove/0", "own/if/exists/0", "own/if/missing/0", "own/if/equals", // names of attributes; conditions that would not hold
 	"consume-action/holder", "release-action/holder", // they repeat a key
-	"create-job/migration/mapping", "create-job/migration/definitions/0", // files of definitions
+	"create-job/migration/mapping", "create-job/migration/definitions/0", "plan-migration/mapping", "plan-migration/definitions/0", // files of definitions
 	"create-job/filter/error", "filter/endpoint", "filter/handler", "ids/0",
 	"redrive-dead-letters/error", // it is compared with errors, which no request has written
 }

@@ -112,8 +112,8 @@ func (p *problem) write(w http.ResponseWriter) {
 
 // asProblem returns the problem of a handler's error: the problem that it wraps, or the row
 // of domainErrors that it matches, or a 503 for a failure that may pass. It logs any other
-// error and answers 500. members are the names in the request's body.
-func (s *service) asProblem(ctx context.Context, err error, members map[string]bool) *problem {
+// error and answers 500. members are the names in the request, and where each is.
+func (s *service) asProblem(ctx context.Context, err error, members map[string]string) *problem {
 	if p := (*problem)(nil); errors.As(err, &p) {
 		return p
 	}
@@ -190,8 +190,15 @@ func humaProblem(status int, message string, errs ...error) *problem {
 		p = p.withField(in, pointer, text)
 	}
 
+	if len(p.Fields) == 0 && message == missingBody {
+		p = p.withField("body", "", "must be one JSON value")
+	}
+
 	return p
 }
+
+// missingBody is huma's message about a request without a body.
+const missingBody = "request body is required"
 
 // missingMember returns the name in huma's message about a required member that is missing.
 func missingMember(text string) (name string, ok bool) {

@@ -180,6 +180,7 @@ var repeats = []repeated{
 		other: `{"event":"pay","at":"` + soon + `"}`, code: keyTaken,
 	},
 	{operation: "move-scheduled-transition", path: "/v1/orders/o-1/scheduled/$", body: `{"at":"` + soonish + `"}`, setup: awaited, status: 200, exception: "without a key, it cannot be told from the first; it changes nothing, and the answer is the request as it is"},
+	{operation: "plan-migration", path: "/v1/workflow/migration", body: `{}`, status: 200, exception: "it changes nothing, and says what would be done now"},
 	{operation: "withdraw-scheduled-transition", path: "/v1/orders/o-1/scheduled/$", setup: awaited, status: 200, exception: "without a key, it cannot be told from the first; it changes nothing, and the answer is the request as it is"},
 	{
 		operation: "set-own", path: "/v1/orders/o-1/own", body: `{"own":{"set":{"a":{"S":"x"}}}}`, keyed: true, setup: placed, status: 200, between: edited,

@@ -183,7 +183,7 @@ func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]
 		op.Security = []map[string][]string{{"bearer": {string(r.scope)}}}
 	}
 
-	var members map[string]bool // of the body; known after the registration
+	var members map[string]string // known after the registration
 	huma.Register(h, op, func(ctx context.Context, in *I) (*O, error) {
 		// The surface is shared: the call says whose handler it is.
 		c := callOf(ctx)
@@ -206,7 +206,7 @@ func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]
 	})
 
 	registered := operationOf(h.OpenAPI().Paths[r.path], r.method)
-	members = bodyMembers(h.OpenAPI(), registered)
+	members = requestMembers(h.OpenAPI(), registered)
 	completeOperation(registered, r)
 
 	if body, has := reflect.TypeFor[O]().FieldByName("Body"); has && registered.Responses[strconv.Itoa(r.status)].Content["application/json"] != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,6 +18,7 @@ var validBodies = map[string]string{
 	"complete-parked-task":        `{"output":{"a":1}}`,
 	"erase-order":                 `{"dryRun":true}`,
 	"create-job":                  `{"kind":"executions-redrive","dryRun":true,"rate":5}`,
+	"plan-migration":              `{"mapping":"migrations: []"}`,
 	"repair-execution":            `{"successor":true}`,
 	"end-carrier-report":          `{"cause":{"text":"x"}}`,
 	"fail-parked-task-with-error": `{"error":"Order.Lost","cause":"x"}`,
@@ -360,6 +362,44 @@ func TestSchemaErrorsNameTheirFields(t *testing.T) {
 
 	if a := s.want(s.ask("GET", "/v1/orders?limit=0", ""), http.StatusUnprocessableEntity, "invalid_request"); !strings.Contains(a.text, `"in":"query","pointer":"limit"`) {
 		t.Errorf("%s", a.text)
+	}
+}
+
+// TestARefusalNamesTheParameter: whatever a stranger asks with, the answer says which part of the request breaks which rule.
+func TestARefusalNamesTheParameter(t *testing.T) {
+	s := newAPIServer(t, dev)
+
+	long := strings.Repeat("9", 400)
+	for _, c := range []struct{ method, path, in, pointer string }{
+		{"GET", "/v1/orders?by=entered", "query", "by"},
+		{"GET", "/v1/orders?since=2026-01-01T00:00:00Z", "query", "since"},
+		{"GET", "/v1/orders?until=2026-01-01T00:00:00Z", "query", "until"},
+		{"GET", "/v1/orders?since=yesterday", "query", "since"},
+		{"GET", "/v1/orders?limit=" + long, "query", "limit"},
+		{"GET", "/v1/orders?limit=1e1", "query", "limit"},
+		{"GET", "/v1/orders?limit=5&limit=6", "query", "limit"},
+		{"GET", "/v1/orders?cursor=" + long, "query", "cursor"},
+		{"GET", "/v1/orders?cursor=%00", "query", "cursor"},
+		{"GET", "/v1/orders?state=caf%C3%A9", "query", "state"},
+		{"GET", "/v1/orders?State=PENDING", "query", "State"},
+		{"GET", "/v1/orders/" + long, "path", "orderId"},
+		{"GET", "/v1/orders/%ff%fe", "path", "orderId"},
+		{"GET", "/v1/orders/%00", "path", "orderId"},
+		{"GET", "/v1/orders/o-1/preview", "query", "event"},
+		{"GET", "/v1/orders/o-1/preview?event=pay&transitionId=1", "query", "transitionId"},
+		{"GET", "/v1/audit?since=2020-01-01T00:00:00Z", "query", "since"},
+		{"GET", "/v1/payments?state=NOPE", "query", "state"},
+		{"GET", "/v1/inventory/%F0%9F%98%80", "path", "sku"},
+		{"GET", "/v1/executions?limit=21", "query", "limit"},
+		{"GET", "/v1/deliveries/%2B", "path", "delivery"},
+		{"GET", "/v1/questions/why", "path", "question"},
+		{"POST", "/v1/orders", "body", ""},
+		{"POST", "/v1/orders/o-1/transitions", "body", ""},
+	} {
+		a := s.ask(c.method, c.path, "", "Idempotency-Key", "k", "Content-Type", "application/json")
+		if a.StatusCode != http.StatusUnprocessableEntity && a.StatusCode != http.StatusBadRequest || !strings.Contains(a.text, fmt.Sprintf(`"in":%q,"pointer":%q,"detail":"`, c.in, c.pointer)) {
+			t.Errorf("%s %.60s: %d %s", c.method, c.path, a.StatusCode, a.text)
+		}
 	}
 }
 

@@ -34,7 +34,8 @@ func (s *service) workflowRoutes(h huma.API) {
 		status:  http.StatusOK,
 		summary: "Read the definition of orders, the state machine that moves them, and the result of its check",
 		description: "They are the same for all tenants, and as `ratchet workflow show` and `ratchet workflow check` print them with the settings of the server. " +
-			"Nothing is read: the answer changes with the server's settings only.",
+			"Nothing is read: the answer changes with the server's settings only. " +
+			"The layouts are made once, beside the first request, which may be answered without them.",
 	}, s.getWorkflow)
 }
 
@@ -49,6 +50,7 @@ type workflowShown struct {
 	Transitions []definedMove     `json:"transitions"`
 	Machine     *definedMachine   `json:"machine,omitempty" doc:"Absent if the server was built without it."`
 	Check       *definitionReport `json:"check,omitempty" doc:"Absent with the state machine."`
+	Layout      *graphLayout      `json:"layout" doc:"A picture of the states and transitions."`
 }
 
 type definedState struct {
@@ -77,6 +79,7 @@ type definedAfter struct {
 type definedMachine struct {
 	StartAt string         `json:"startAt"`
 	States  []machineState `json:"states" doc:"By name; nested ones as Outer/Inner."`
+	Layout  *graphLayout   `json:"layout" doc:"A picture of these states."`
 }
 
 // machineState is a state of the state machine.
@@ -116,12 +119,41 @@ type pathState struct {
 type workflowOutput struct{ Body workflowShown }
 
 func (s *service) getWorkflow(context.Context, caller, *struct{}) (*workflowOutput, error) {
-	shown, err := s.workflow()
+	kept, err := s.workflow()
 	if err != nil {
 		return nil, err
 	}
 
+	shown := kept.shown
+	shown.Layout = kept.layout.layout()
+
+	if shown.Machine != nil {
+		machine := *shown.Machine
+		machine.Layout = kept.machine.layout()
+		shown.Machine = &machine
+	}
+
 	return &workflowOutput{shown}, nil
+}
+
+// keptWorkflow is what is answered about the definition. layout and machine are those of the definition and of its state machine.
+type keptWorkflow struct {
+	shown           workflowShown
+	layout, machine *layoutMaker
+}
+
+// keepWorkflow makes the answer, and begins to lay it out.
+func (s *service) keepWorkflow() (kept keptWorkflow, err error) {
+	if kept.shown, err = s.showWorkflow(); err != nil {
+		return kept, err
+	}
+	kept.layout = layOut(kept.shown.graph())
+
+	if kept.shown.Machine != nil {
+		kept.machine = layOut(kept.shown.Machine.graph())
+	}
+
+	return kept, nil
 }
 
 // showWorkflow makes the answer, which is the same for all callers.

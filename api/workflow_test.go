@@ -38,8 +38,30 @@ type workflowAnswer struct {
 	Machine *struct {
 		StartAt string
 		States  []machineStateAnswer
+		Layout  layoutAnswer
 	}
-	Check *struct{ Errors, Warnings int }
+	Check  *struct{ Errors, Warnings int }
+	Layout layoutAnswer
+}
+
+// layoutAnswer is a picture as it is answered.
+type layoutAnswer struct {
+	Status        string
+	Width, Height float64
+	Start         *placedAnswer
+	States        []placedAnswer
+	Lines         []struct {
+		From, To, Path, Anchor string
+		Labels                 []struct {
+			Event, Text string
+			X, Y        float64
+		}
+	}
+}
+
+type placedAnswer struct {
+	State               string
+	X, Y, Width, Height float64
 }
 
 type machineStateAnswer struct {
@@ -48,17 +70,20 @@ type machineStateAnswer struct {
 	Events, Next, Orders []string
 }
 
+// withMachine lets the API know the shop's state machine.
+func withMachine(c *api.Config) {
+	c.Machine = func() (api.Machine, error) {
+		cfg := steps.CheckConfig()
+		report, err := check.StateMachine([]byte(ratchet.StateMachine), workflow.Order(), cfg)
+
+		return api.Machine{ASL: []byte(ratchet.StateMachine), Tasks: cfg.Tasks, Report: report}, err
+	}
+}
+
 // The answer has every state and transition of the definition, every state of the state machine, and the events that
 // its tasks apply.
 func TestTheWorkflowIsReadWithItsStateMachine(t *testing.T) {
-	s := newAPIServer(t, func(c *api.Config) {
-		c.Machine = func() (api.Machine, error) {
-			cfg := steps.CheckConfig()
-			report, err := check.StateMachine([]byte(ratchet.StateMachine), workflow.Order(), cfg)
-
-			return api.Machine{ASL: []byte(ratchet.StateMachine), Tasks: cfg.Tasks, Report: report}, err
-		}
-	})
+	s := newAPIServer(t, withMachine)
 
 	var got workflowAnswer
 	s.want(s.ask("GET", "/v1/workflow", "", "Authorization", s.key("acme", auth.Read)), http.StatusOK, "").read(t, &got)

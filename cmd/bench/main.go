@@ -95,6 +95,7 @@ var benchParts = []benchPart{
 	{"streams", benchStreams},
 	{"orders", benchOrders},
 	{"deliveries", benchDeliveries},
+	{"api-pages", benchAPIPages},
 }
 
 // engineGroup is the name of all engineParts.

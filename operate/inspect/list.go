@@ -58,6 +58,18 @@ var ErrListsNotReady = errors.New("the lists of orders are being built")
 // timed reports whether the page is bounded by time.
 func (p Page) timed() bool { return !p.Since.IsZero() || !p.Until.IsZero() || p.By != "" }
 
+// timeName names the first of the page's times.
+func (p Page) timeName() string {
+	switch {
+	case !p.Since.IsZero():
+		return "since"
+	case !p.Until.IsZero():
+		return "until"
+	default:
+		return "by"
+	}
+}
+
 // checkTimes returns ErrFilter if the times of the page are those of another list than the one that the page comes
 // from.
 func (p Page) checkTimes(fromLists bool) error {
@@ -67,11 +79,11 @@ func (p Page) checkTimes(fromLists bool) error {
 	case !p.timed():
 		return nil
 	case !fromLists:
-		return fmt.Errorf("%w: by time only with lists of orders (setting order-lists) and without a version", ErrFilter)
+		return fmt.Errorf("%w: %s: only with lists of orders (setting order-lists) and without a version", ErrFilter, p.timeName())
 	case p.By == ByEntering && !byEntering:
-		return fmt.Errorf("%w: by the time of entering only with a state, and without a customer and a reference", ErrFilter)
+		return fmt.Errorf("%w: by: the time of entering only with a state, and without a customer and a reference", ErrFilter)
 	case p.By == ByPlacing && byEntering:
-		return fmt.Errorf("%w: a list of a state has only the times of entering it", ErrFilter)
+		return fmt.Errorf("%w: by: a list of a state has only the times of entering it", ErrFilter)
 	}
 
 	return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -51,7 +52,7 @@ func (m *Migration) fault() string {
 	}
 
 	if m.Mapping != "" {
-		if _, err := file.ParseMigrations("mapping", []byte(m.Mapping)); err != nil {
+		if _, err := file.ParseMigrations(mappingName, []byte(m.Mapping)); err != nil {
 			return err.Error()
 		}
 	}
@@ -63,14 +64,36 @@ func (m *Migration) cause(j Job) transitions.Cause {
 	return transitions.Cause{Code: cmp.Or(m.Code, "job"), Text: j.Reason, Actor: j.By, Source: "job"}
 }
 
-// Ways reads the texts. The target is the definition that orders are brought to. The error is ErrInvalid.
+// TextError says which text of a migration breaks a rule, and which rule. It is an ErrInvalid.
+type TextError struct {
+	error
+	// Member is the text's place in the JSON of a migration, like "/definitions/0".
+	Member string
+	Rule   error
+}
+
+// Unwrap returns the error that has ErrInvalid and the rule.
+func (e *TextError) Unwrap() error { return e.error }
+
+func textError(member string, rule error) *TextError {
+	return &TextError{fmt.Errorf("%w: %w", ErrInvalid, rule), member, rule}
+}
+
+// mappingName begins the errors of the mapping.
+const mappingName = "mapping"
+
+// Ways reads the texts. The target is the definition that orders are brought to. The error is a [*TextError].
 func (m *Migration) Ways(target *workflow.Definition) (*workflow.Migrations, error) {
+	if m.size() > mostMigration {
+		return nil, textError("/mapping", fmt.Errorf("definitions and mapping have %d bytes, and at most %d", m.size(), mostMigration))
+	}
+
 	versions := []*workflow.Definition{target}
 
 	for i, text := range m.Definitions {
 		d, err := file.Parse(fmt.Sprintf("definition %d", i+1), []byte(text))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+			return nil, textError(fmt.Sprintf("/definitions/%d", i), err)
 		}
 		versions = append(versions, d)
 	}
@@ -78,14 +101,20 @@ func (m *Migration) Ways(target *workflow.Definition) (*workflow.Migrations, err
 	var steps []workflow.Migration
 	if m.Mapping != "" {
 		var err error
-		if steps, err = file.ParseMigrations("mapping", []byte(m.Mapping)); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		if steps, err = file.ParseMigrations(mappingName, []byte(m.Mapping)); err != nil {
+			return nil, textError("/mapping", err)
 		}
 	}
 
 	ways, err := workflow.NewMigrations(WithBuiltIn(versions), steps)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		// Errors of the mappings begin with their line.
+		member := "/definitions"
+		if strings.HasPrefix(err.Error(), mappingName+":") {
+			member = "/mapping"
+		}
+
+		return nil, textError(member, err)
 	}
 
 	return ways, nil

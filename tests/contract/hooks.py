@@ -101,6 +101,8 @@ def before_call(context, case, kwargs):
         body["destination"] = "log"
         for name in ("headers", "filter", "subject", "text", "description"):
             body.pop(name, None)
+    if operation == "plan-migration":  # a text at random is no definition
+        body.clear()
     if operation == "create-job":  # which filter goes with which kind is tested in api/; ids are as lists show them
         stream, keep = str(body.get("kind")).startswith("dead-letters"), {}
         if stream:

@@ -46,8 +46,8 @@ type Edge struct {
 	By []string
 }
 
-// startID is the id of the point where everything begins. No state can have it.
-const startID = "(start)"
+// StartID is the id of the point where everything begins in the graphs that [Of] returns. No state can have it.
+const StartID = "(start)"
 
 // Move is an event that leads from one state to another.
 type Move struct {
@@ -76,10 +76,10 @@ func EdgeID(from, event, to string) string { return from + " " + event + " " + t
 // Of returns the graph of states and the moves between them. The first move leads to the state where a reader
 // begins, and from none.
 func Of(title string, first Move, states []Node, moves []Move) Graph {
-	g := Graph{Title: title, Nodes: append([]Node{{ID: startID, Shape: Start}}, states...)}
+	g := Graph{Title: title, Nodes: append([]Node{{ID: StartID, Shape: Start}}, states...)}
 
 	for _, m := range append([]Move{first}, moves...) {
-		g.Edges = append(g.Edges, Edge{ID: EdgeID(m.From, m.Event, m.To), From: cmp.Or(m.From, startID), To: m.To, Text: m.label()})
+		g.Edges = append(g.Edges, Edge{ID: EdgeID(m.From, m.Event, m.To), From: cmp.Or(m.From, StartID), To: m.To, Text: m.label()})
 	}
 
 	return g

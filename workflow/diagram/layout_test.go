@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -460,4 +461,61 @@ func BenchmarkLayoutOfFortyStates(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(largest.Edges)), "edges")
+}
+// TestPositionsAreThoseOfThePicture: a client that draws by them draws what the SVG shows.
+func TestPositionsAreThoseOfThePicture(t *testing.T) {
+	graphs := []diagram.Graph{diagram.GraphOf(workflow.Order()), diagram.GraphOf(workflow.Payment())}
+	for seed := range uint64(10) {
+		graphs = append(graphs, randomGraph(seed))
+	}
+
+	for _, g := range graphs {
+		picture, err := diagram.Layout(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, p := look(t, picture.SVG(diagram.Paint{})), picture.Positions()
+
+		if p.Width != seen.width || p.Height != seen.height || len(p.Boxes) != len(g.Nodes) || len(p.Lines) != len(seen.lines) {
+			t.Errorf("%s: %g by %g with %d boxes and %d lines, drawn %g by %g with %d", g.Title, p.Width, p.Height, len(p.Boxes), len(p.Lines), seen.width, seen.height, len(seen.lines))
+		}
+
+		for _, b := range p.Boxes {
+			near(t, g.Title+" "+b.ID, seen.boxes[b.ID], area{b.X, b.Y, b.X + b.Width, b.Y + b.Height})
+		}
+
+		labels := 0
+		for _, l := range p.Lines {
+			var ids []string
+			for _, label := range l.Labels {
+				e := g.Edges[slices.IndexFunc(g.Edges, func(e diagram.Edge) bool { return e.ID == label.Edge })]
+				if [2]string{e.From, e.To} != [2]string{l.From, l.To} && [2]string{e.From, e.To} != [2]string{l.To, l.From} {
+					t.Errorf("%s: the edge %s from %s to %s is on the line from %s to %s", g.Title, e.ID, e.From, e.To, l.From, l.To)
+				}
+				ids = append(ids, label.Edge)
+
+				width := seen.labels[label.Edge].right - seen.labels[label.Edge].left
+				left := map[string]float64{"start": label.X, "middle": label.X - width/2, "end": label.X - width}[l.Anchor]
+				near(t, g.Title+" "+label.Edge, seen.labels[label.Edge], area{left, label.Y - 9, left + width, label.Y + 2})
+			}
+
+			if drawn, is := seen.lines[strings.Join(ids, "\n")]; !is || !slices.Equal(drawn, follow(t, l.Path)) {
+				t.Errorf("%s: the line of %q is not drawn so", g.Title, ids)
+			}
+			labels += len(l.Labels)
+		}
+
+		if labels != len(g.Edges) {
+			t.Errorf("%s: %d labels of %d edges", g.Title, labels, len(g.Edges))
+		}
+	}
+}
+
+// near compares two rectangles, whose coordinates are rounded to tenths.
+func near(t *testing.T, what string, a, b area) {
+	t.Helper()
+
+	if off := max(math.Abs(a.left-b.left), math.Abs(a.top-b.top), math.Abs(a.right-b.right), math.Abs(a.bottom-b.bottom)); off > 0.21 {
+		t.Errorf("%s: drawn at %v, said at %v", what, a, b)
+	}
 }
