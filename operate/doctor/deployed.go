@@ -171,7 +171,7 @@ type judgement struct {
 }
 
 func judge(t stack.Template, all []reading) (found judgement) {
-	action := fmt.Sprintf(deployTemplate, t.Name)
+	subject, action := "template "+t.Name, fmt.Sprintf(deployTemplate, t.Name)
 
 	var missing, unread []string
 
@@ -203,13 +203,13 @@ func judge(t stack.Template, all []reading) (found judgement) {
 	case there == 0 && len(unread) == 0 && t.Chosen:
 		found.left = true
 	case there == 0 && len(unread) == 0 && len(missing) > 0:
-		found.checks = append(found.checks, NewUnchecked(t.Name, "none of "+plural.Of(len(missing), "resource")+" that it creates is there: what you have in its place was not compared", action))
+		found.checks = append(found.checks, NewUnchecked(subject, "none of "+plural.Of(len(missing), "resource")+" that it creates is there: what you have in its place was not compared", action))
 	case len(missing) > 0 && !(t.Chosen && there == 0):
-		found.checks = append(found.checks, NewWarning(t.Name, "missing: "+firstOf(missing), action))
+		found.checks = append(found.checks, NewWarning(subject, "missing: "+firstOf(missing), action))
 	}
 
 	if len(unread) > 0 {
-		found.checks = append(found.checks, NewUnchecked(t.Name, "could not be compared: "+firstOf(unread)+": "+reason, "allow that call, as the policy doctor of access.yaml does"))
+		found.checks = append(found.checks, NewUnchecked(subject, "could not be compared: "+firstOf(unread)+": "+reason, "allow that call, as the policy doctor of access.yaml does"))
 	}
 
 	return found

@@ -237,7 +237,7 @@ func TestTheDoctorComparesWhatIsDeployed(t *testing.T) {
 		subject, found string
 	}{
 		{"as the templates", nil, nil, doctor.OK, "templates", "20 of access.yaml, 3 of alarms.yaml, 3 of core.yaml; nothing is deployed of lambda.yaml, service.yaml"},
-		{"a role is missing", func(all map[string]map[string]any) { delete(all, worker) }, nil, doctor.Warning, "access.yaml", "missing: role " + prefix + "worker"},
+		{"a role is missing", func(all map[string]map[string]any) { delete(all, worker) }, nil, doctor.Warning, "template access.yaml", "missing: role " + prefix + "worker"},
 		{"a role of the sandbox", func(all map[string]map[string]any) {
 			all[worker]["ManagedPolicyArns"] = append(all[worker]["ManagedPolicyArns"].([]any), "arn:aws:iam::"+account+":policy/"+prefix+"sandbox")
 		}, nil, doctor.OK, "templates", "20 of access.yaml"},
@@ -296,9 +296,9 @@ func TestTheDoctorComparesWhatIsDeployed(t *testing.T) {
 		}, nil, doctor.Warning, "settings of queue " + prefix + "requests", "RedrivePolicy.maxReceiveCount is 3, not 100"},
 		{"roles of your own", func(all map[string]map[string]any) {
 			maps.DeleteFunc(all, func(id string, _ map[string]any) bool { return strings.Contains(id, "IAM") && id != machine })
-		}, nil, doctor.Unchecked, "access.yaml", "none of 20 resources that it creates is there"},
+		}, nil, doctor.Unchecked, "template access.yaml", "none of 20 resources that it creates is there"},
 		{"it may not call the API", nil, map[string]string{"": "AccessDeniedException"}, doctor.Unchecked, "templates", "could not be compared: AccessDeniedException"},
-		{"it may not read rules", nil, map[string]string{"AWS::Events::Rule": "GeneralServiceException"}, doctor.Unchecked, "alarms.yaml", "could not be compared: rule " + prefix + "executions: GeneralServiceException: User is not authorized"},
+		{"it may not read rules", nil, map[string]string{"AWS::Events::Rule": "GeneralServiceException"}, doctor.Unchecked, "template alarms.yaml", "could not be compared: rule " + prefix + "executions: GeneralServiceException: User is not authorized"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := &cloud{role: "arn:aws:iam::" + account + ":role/" + prefix + "state-machine", resources: decode[map[string]map[string]any](t, json.RawMessage(asWritten)), faults: c.faults}
