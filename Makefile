@@ -85,8 +85,9 @@ test: vet ## run go vet, and every test that needs only Go; ARGS are for go test
 # The packages that start goroutines or lock memory, which the code of the others does not. Programs
 # that tests build have no detector. `make long` has all packages.
 CONCURRENT = find . -name '*.go' ! -name '*_test.go' ! -path './.*/*' ! -path '*/testdata/*' ! -path './cmd/bench/*' \
-	! -path './cmd/cli/*' ! -path './deploy/*' ! -path './examples/*' ! -path './tests/*' | \
-	xargs grep -lE '^\s*go |"sync"|"sync/atomic"|errgroup|\.Go\(func' | xargs -n1 dirname | sort -u
+	! -path './cmd/cli/*' ! -path './deploy/*' ! -path './examples/*' ! -path './tests/*' ! -path './internal/tools/*' | \
+	xargs grep -lE '^\s*go |sync\.(Mutex|RWMutex|Map|Pool|Cond|WaitGroup|Once\b)|"sync/atomic"|errgroup|\.Go\(func|AfterFunc' | \
+	xargs -n1 dirname | sort -u | while read -r d; do if ls $$d/*_test.go >/dev/null 2>&1; then echo $$d; fi; done
 
 # Those of them whose tests have virtual time. The timers of a synctest bubble share one context of the
 # detector, also while two processors run them, and then the detector crashes: see docs/internals/testing.md
@@ -94,17 +95,27 @@ CONCURRENT = find . -name '*.go' ! -name '*_test.go' ! -path './.*/*' ! -path '*
 VIRTUAL = $(CONCURRENT) | while read -r d; do if grep -qs '"testing/synctest"' $$d/*_test.go; then echo $$d; fi; done
 REAL = $(CONCURRENT) | while read -r d; do if ! grep -qs '"testing/synctest"' $$d/*_test.go; then echo $$d; fi; done
 
-# Tests with one caller, and a crash or an error at each of its calls: they take much time under the detector, and have
-# no goroutine that other tests there do not have. The mutants need them, so they are no tests that -short leaves out.
-ONE_CALLER = TestCrashAtAnyCallEndsAsWithoutACrash|TestFailuresOfDynamoDBAreErrors
+# Packages most of whose tests have one caller, which take much time under the detector and cannot race: of these
+# only the tests with more goroutines run there, as internal/tools/raced finds them.
+ONE_CALLER = ./api ./api/auth ./embedded ./embedded/internal/dynamodb ./embedded/internal/expression \
+	./embedded/internal/stepfunctions/jsonata ./embedded/internal/store ./internal/due ./notify \
+	./once ./once/actions ./once/ledger ./operate/executions ./operate/inspect ./operate/telemetry \
+	./queues ./server ./server/ratchettest ./shipping/sandbox ./transitions ./transitions/lists \
+	./transitions/scheduled ./transitions/timers
 
 # The tests of these packages are about memory that the packages below them share.
 SHARED = ./embedded/internal/dynamodb ./tests/linearizability
 
 .PHONY: race
-race: ## run the short tests of the packages that share memory among goroutines under the race detector
-	go test -p 4 -timeout 30m -race -short -cpu 1 -skip '^($(ONE_CALLER))$$' $$($(VIRTUAL))
-	go test -p 4 -timeout 30m -race -short -skip '^($(ONE_CALLER))$$' $$($(REAL)) $(SHARED)
+race: ## run the short tests with goroutines, of the packages that share memory among them, under the race detector
+	@raced() { go run ./internal/tools/raced -one-caller "$(ONE_CALLER)" "$$@"; }; \
+	virtual=$$($(VIRTUAL)); real="$$($(REAL)) $(SHARED)"; \
+	some=$$(raced $$virtual) || exit 1; \
+	echo "go test -p 4 -timeout 30m -race -short -cpu 1 -run '$${some:0:60}...'"; \
+	go test -p 4 -timeout 30m -race -short -cpu 1 -run "$$some" $$virtual || exit 1; \
+	some=$$(raced $$real) || exit 1; \
+	echo "go test -p 4 -timeout 30m -race -short -run '$${some:0:60}...'"; \
+	go test -p 4 -timeout 30m -race -short -run "$$some" $$real
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
@@ -141,6 +152,10 @@ screenshots: ## make pictures of the console's pages, three widths, light and da
 .PHONY: sdks
 sdks: ## try `ratchet dev` from other languages: SDKs, receivers of webhooks, generated clients (needs Python 3, Node, Java, Maven and their registries)
 	go test -tags sdks -count=1 ./tests/sdks
+
+.PHONY: judges
+judges: ## run the tests of client libraries on the engine, and print their counts (needs Node, the Go module proxy and npm)
+	go test -tags judges -count=1 -timeout 60m -v ./tests/judges
 
 .PHONY: upgrade-check
 upgrade-check: ## run processes of this version and of an earlier commit over the same tables (needs the history of git)
@@ -215,21 +230,27 @@ MUTANTS ?= 10
 SIMSEEDS ?= 10000
 DELIVERIES ?= 10000
 SUBJECTS ?= 10000
+CROWD ?= 10000
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES SUBJECTS LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES SUBJECTS CROWD LONG_FUZZTIME)
 	go test -race -cpu 1 $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
 	go test ./embedded -count=1 -run Linear -timeout 2h -v -args -rounds $(ROUNDS)
 	go test ./embedded -count=1 -run Bombs -timeout 2h -v -args -bombs $(BOMBS)
+	go test ./api -count=1 -run TenThousand -timeout 1h -args -crowd $(CROWD)
+	go test ./cmd/cli -count=1 -run TestScriptsInAMapping -timeout 1h -args -all-mapped
+	go test ./operate/inspect -count=1 -run TestEachRecordedFactIsOneMoment -timeout 1h -args -timeline-orders 1000
 	go test ./server -count=1 -run HalfBodies -timeout 1h -v -args -halves 3000
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankACarrierAndAReceiverThatAreDown' -timeout 2h -args -all-points
+	go test ./payments -count=1 -run TestCrashAtAnyCall -timeout 1h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	$(MAKE) fleet FLEET_ROUNDS=5 FLEET_ORDERS=100
 	$(MAKE) aws-check-local
+	$(MAKE) judges
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
 	go test ./workflow/check -count=1 -run WhatTheCheckAccepts -timeout 3h -v -args -accepted $(ACCEPTED) -refused $(REFUSED)
@@ -238,6 +259,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test -short -count=$(REPEATS) -timeout 10h ./once/... ./transitions/lists ./api/auth
 	go run ./internal/tools/mutants -every $(MUTANTS) ./once/txn ./api/auth ./once ./once/idempotency ./once/actions ./once/ledger ./payments ./payments/reconcile ./payments/sandbox ./once/inventory ./queues/events ./operate/erasure ./shipping ./shipping/httpcarrier ./shipping/reports ./shipping/sandbox ./shipping/sfncarrier
 	go test ./tests/deliveries -count=1 -timeout 3h -v -args -orders $(DELIVERIES) -kills $(WORKERKILLS) -endpoint-programs 1000
+	go test ./tests/deliveries -count=1 -run Starved -timeout 1h -v -args -starved-rounds 12 -starved-notices 500
 	go test ./operate/jobs -count=1 -run TestAJobThatIsKilledFiveTimesDoesEachThingOnce -timeout 1h -args -jobs.subjects $(SUBJECTS)
 	go test ./server -count=1 -run TestTablesOfFiveMomentsGoOn -timeout 1h -v -args -restored 200
 	go test ./tests/model -count=1 -run ListsAndMigrations -timeout 1h -v -args -list-programs 1000
@@ -269,12 +291,13 @@ bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and M
 	go run ./cmd/bench
 
 .PHONY: bench-large
-bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6 GB on disk) and BENCH_EXECUTIONS open executions (default a million)
-	BENCH_ITEMS=$${BENCH_ITEMS:-10000000} BENCH_EXECUTIONS=$${BENCH_EXECUTIONS:-1000000} go run ./cmd/bench -only engine-growth,engine-open
+bench-large: ## measure the engine with BENCH_ITEMS items (default 10 million, 6 GB on disk) and BENCH_EXECUTIONS open executions (default a million), and orders beside BENCH_ORDERS others (a million)
+	BENCH_ITEMS=$${BENCH_ITEMS:-10000000} BENCH_EXECUTIONS=$${BENCH_EXECUTIONS:-1000000} BENCH_ORDERS=$${BENCH_ORDERS:-1000000} \
+	  go run ./cmd/bench -only engine-growth,engine-open,orders-growth,orders-workers,reaction-lag
 
 .PHONY: peers
-peers: ## measure beside the peers whose programs are in cmd/bench/peers: executions beside Restate (needs Node and npm) and Temporal's embedded server (its build takes minutes)
-	go run ./cmd/bench -only peers
+peers: ## measure executions and orders beside the peers whose programs are in cmd/bench/peers: Restate (needs Node and npm) and Temporal's embedded server (its build takes minutes)
+	go run ./cmd/bench -only peers,order-peers
 
 .PHONY: costs
 costs: ## measure what orders cost in capacity units, as in docs/reference/costs.md
@@ -292,7 +315,7 @@ module-check: ## rename a copy of the module, resolve each import there, and bui
 	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
 	git ls-files -co --exclude-standard | tar -cf - -T - | tar -xf - -C "$$dir"; cd "$$dir"; \
 	$(MAKE) --no-print-directory module MODULE=example.org/you/ratchet; \
-	(set -x; go list -deps -test -tags conformance,image,sdks,upgrade ./... >/dev/null); \
+	(set -x; go list -deps -test -tags conformance,image,judges,sdks,upgrade ./... >/dev/null); \
 	$(MAKE) --no-print-directory own
 
 # The modules below this one that use it, as examples/own: their go.mod replaces it by a directory above.
@@ -301,8 +324,8 @@ USERS = $(patsubst ./%/go.mod,%,$(shell find . -name go.mod ! -path './.?*' -exe
 .PHONY: own
 own: ## build and test the modules below this one that use it: examples/own and peers of the benchmark
 	@set -e; for dir in $(USERS); do (set -x; cd $$dir && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...); done
-	@echo "cmd/bench/peers/temporal is read and NOT compiled, which takes minutes: make peers does it" >&2
-	cd cmd/bench/peers/temporal && test -z "$$(gofmt -l .)" && faults="$$(GOPROXY=off go list -e -f '{{with .Error}}{{.}}{{end}}' .)" && test -z "$$faults"
+	@echo "cmd/bench/peers/temporal and restatego are read and NOT compiled, which takes minutes: make peers does it" >&2
+	@set -e; for dir in temporal restatego; do (set -x; cd cmd/bench/peers/$$dir && test -z "$$(gofmt -l .)" && faults="$$(GOPROXY=off go list -e -f '{{with .Error}}{{.}}{{end}}' .)" && test -z "$$faults"); done
 
 .PHONY: console
 console: ## write what the console embeds: pages, style and script (needs proxy.golang.org and registry.npmjs.org)

@@ -1,14 +1,12 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"golang.org/x/time/rate"
 
 	"ratchet/embedded/door"
@@ -22,8 +20,8 @@ const requestTimeout = 20 * time.Second
 // service is the handler that New returns.
 type service struct {
 	cfg         Config
-	mux         *http.ServeMux
-	document    func() ([]byte, error) // OpenAPI, as JSON
+	surface     *surface
+	operations  map[string]operation // by their ids
 	door        *door.Door
 	store       *storeCheck
 	admission   admission
@@ -63,7 +61,7 @@ func OpenAPI() ([]byte, error) {
 		return nil, err
 	}
 
-	return s.document()
+	return s.surface.document()
 }
 
 // Server returns an HTTP server with the time and size limits that the API relies on.
@@ -89,7 +87,7 @@ func newService(cfg Config) (*service, error) {
 	// failures has a low limit of its own: a high Rate is for callers, not for guesses.
 	s := &service{
 		cfg:         cfg,
-		mux:         http.NewServeMux(),
+		operations:  map[string]operation{},
 		door:        door.New(door.Config{AllowedHosts: cfg.AllowedHosts, Probes: []string{healthPath, readyPath}}),
 		admission:   newAdmission(cfg),
 		callers:     newRateLimiter(cfg.Rate, burstOf(cfg.Rate)),
@@ -109,21 +107,14 @@ func newService(cfg Config) (*service, error) {
 
 	s.workflow = sync.OnceValues(s.showWorkflow)
 
-	h := humago.New(s.mux, humaConfig())
-	s.routes(h)
-	// The least specific pattern: it gets every request that no route matches.
-	s.mux.HandleFunc("/", s.noRoute)
-	s.mux.HandleFunc("GET /openapi.json", s.serveDocument)
-	s.mux.HandleFunc("GET "+ErrorsPath, s.serveErrors)
-
-	// Few processes are asked for the document, and writing it takes longer than all else here.
-	s.document = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(h.OpenAPI(), "", "  ") })
+	s.surface = surfaceOf(s)
+	s.routes(nil)
 
 	return s, nil
 }
 
 func (s *service) serveDocument(w http.ResponseWriter, _ *http.Request) {
-	document, err := s.document()
+	document, err := s.surface.document()
 	if err != nil {
 		http.Error(w, "the document cannot be written", http.StatusInternalServerError)
 		return

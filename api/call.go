@@ -12,7 +12,8 @@ import (
 
 // call is the state of one request while it is served.
 type call struct {
-	id      string // the request id, for the logs
+	service *service // that serves the request
+	id      string   // the request id, for the logs
 	caller  auth.Principal
 	code    string // of the problem that answers the request
 	key     string // the Idempotency-Key, without quotes

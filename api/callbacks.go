@@ -24,10 +24,12 @@ func registerCallback[I, O any](s *service, h huma.API, r route, content string,
 	register(s, h, r, handle)
 
 	// The input has no body, because the handler reads the raw bytes, so huma documents none.
-	h.OpenAPI().Paths[r.path].Post.RequestBody = &huma.RequestBody{
-		Required: true,
-		Content:  map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: content}}},
-	}
+	describe(h, func(doc *huma.OpenAPI) {
+		doc.Paths[r.path].Post.RequestBody = &huma.RequestBody{
+			Required: true,
+			Content:  map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: content}}},
+		}
+	})
 }
 
 func (s *service) callbackRoutes(h huma.API) {

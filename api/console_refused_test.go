@@ -72,11 +72,13 @@ func TestThePictureOfAnOrderShowsWhatWasRefused(t *testing.T) {
 	want := [][]string{
 		{"PENDING pay OutOfStock", "✕ pay: OutOfStock", "pay was refused", "no mugs"},
 		{"ON_HOLD pay WrongState", "✕ pay: WrongState", "pay was refused", "&lt;held&gt;"},
-		{"PENDING ship WrongState", "✕ ship 2×: WrongState", "ship was refused", "too early"},
+		{"PENDING ship WrongState", "✕ ship: WrongState", "ship was refused", "too early"},
 	}
 
 	slices.SortFunc(short, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
 	slices.SortFunc(want, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
+
+	p.wantPage(by, "/console/orders/o-1", `class="mark refused" text-anchor="middle">2×</text>`)
 
 	if fmt.Sprint(short) != fmt.Sprint(want) {
 		t.Errorf("drawn: %q, want %q", short, want)

@@ -16,7 +16,7 @@ import (
 // checks host and origin.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	c := &call{id: requestID(r), head: r.Method == http.MethodHead, trace: r.Header.Get("Traceparent")}
+	c := &call{service: s, id: requestID(r), head: r.Method == http.MethodHead, trace: r.Header.Get("Traceparent")}
 	rec := &recorder{ResponseWriter: w}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 
@@ -36,7 +36,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	s.mux.ServeHTTP(rec, r)
+	s.surface.mux.ServeHTTP(rec, r)
 }
 
 // recoverPanic logs a panic and answers 500 without its cause.
@@ -104,7 +104,7 @@ func (s *service) noRoute(w http.ResponseWriter, r *http.Request) {
 		other := *r
 		other.Method = method
 
-		_, pattern := s.mux.Handler(&other)
+		_, pattern := s.surface.mux.Handler(&other)
 		if pattern == "" || pattern == "/" {
 			continue
 		}

@@ -26,6 +26,8 @@ func refuses(context.Context, streams.Record) error {
 
 // createDeadLetters runs a poller until the handler has failed for the given number of
 // records.
+//
+//raced:in TestDeadLettersAreListedByOrder
 func (s *apiServer) createDeadLetters(handler streams.Handler, want int) {
 	s.t.Helper()
 	done := make(chan struct{}, 100)

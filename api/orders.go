@@ -85,8 +85,8 @@ func (s *service) orderRoutes(h huma.API) {
 	}, s.listOrders)
 
 	// The registration has made the schemas that these two change.
-	s.enumerate(h.OpenAPI())
-	s.describeContent(h.OpenAPI())
+	describe(h, s.enumerate)
+	describe(h, s.describeContent)
 }
 
 // describeContent makes the document require the total of a new order if the definition has one. The

@@ -45,6 +45,8 @@ func newDesk(t testing.TB, db *dynamodb.Client, log *slog.Logger) *questions.Des
 }
 
 // runDesk returns a desk that works until the test ends.
+//
+//raced:in TestQuestionsAreAskedAndAnsweredOverTheAPI
 func runDesk(t testing.TB, cfg questions.Config) *questions.Desk {
 	t.Helper()
 

@@ -50,7 +50,9 @@ func (s *service) routes(h huma.API) {
 	s.migrationRoutes(h)
 	s.actRoutes(h)
 
-	describeMasks(h.OpenAPI(), h.OpenAPI().Components.Schemas.Map()["Problem"], reflect.TypeFor[problem]())
+	describe(h, func(doc *huma.OpenAPI) {
+		describeMasks(doc, doc.Components.Schemas.Map()["Problem"], reflect.TypeFor[problem]())
+	})
 }
 
 // route describes one operation: its place in the document, and who may call it.
@@ -144,14 +146,26 @@ type caller struct {
 	tenant tenant
 }
 
-// register adds an operation. The handler gets the caller, because only the caller's
-// tenant can make stored ids.
+// operation is a route of a service: its steps before the handler, and the handler.
+type operation struct {
+	middleware func(huma.Context, func(huma.Context))
+	handle     any // handleFunc of the operation's types
+}
+
+// register adds an operation to the service or, with h, to the surface of all services like this one. The handler gets
+// the caller, because only the caller's tenant can make stored ids.
 func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]) {
 	// Derived from the input, so that no route can forget it.
 	r.keyed, r.pathNames = isKeyed(reflect.TypeFor[I]()), pathNames(r.path)
 
+	if h == nil {
+		s.operations[r.id] = operation{s.middleware(r), withRepeats(s, r, handle)}
+		return
+	}
+
+	id := r.id
 	op := huma.Operation{
-		OperationID:     r.id,
+		OperationID:     id,
 		Method:          r.method,
 		Path:            r.path,
 		Summary:         r.summary,
@@ -161,22 +175,24 @@ func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]
 		Errors:          s.errorStatuses(r),
 		BodyReadTimeout: -1, // the middleware reads the body
 		MaxBodyBytes:    maxBody + 1,
-		Middlewares:     huma.Middlewares{s.middleware(r)},
+		Middlewares: huma.Middlewares{func(hc huma.Context, next func(huma.Context)) {
+			callOf(hc.Context()).service.operations[id].middleware(hc, next)
+		}},
 	}
 	if s.needsCredential(r) {
 		op.Security = []map[string][]string{{"bearer": {string(r.scope)}}}
 	}
 
-	handle = withRepeats(s, r, handle)
-
 	var members map[string]bool // of the body; known after the registration
 	huma.Register(h, op, func(ctx context.Context, in *I) (*O, error) {
+		// The surface is shared: the call says whose handler it is.
 		c := callOf(ctx)
+		handle := c.service.operations[id].handle.(handleFunc[I, O])
 		by := caller{c.caller, tenant(c.caller.Tenant)}
 
 		out, err := handle(ctx, by, in)
 		if err != nil {
-			p := s.asProblem(ctx, err, members)
+			p := c.service.asProblem(ctx, err, members)
 			by.maskAnswer(p)
 			c.code = p.Code
 

@@ -1,12 +1,15 @@
 package api_test
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 )
+
+var flagCrowd = flag.Int("crowd", 2_000, "requests of a rush (make long: ten thousand)")
 
 // rush sends n requests from 64 callers at once and counts the answers by code.
 func (s *apiServer) rush(n int, request func(i int) answer) map[string]int {
@@ -36,7 +39,7 @@ func (s *apiServer) rush(n int, request func(i int) answer) map[string]int {
 
 // One buyer reserves the last piece. All others are refused.
 func TestTenThousandBuyersReserveOnePiece(t *testing.T) {
-	const buyers = crowd
+	buyers := *flagCrowd
 	s := newAPIServer(t, dev)
 	s.want(s.ask("PUT", "/v1/inventory/last-one", `{"available":1}`), http.StatusOK, "")
 
@@ -55,7 +58,7 @@ func TestTenThousandBuyersReserveOnePiece(t *testing.T) {
 
 // After five guesses the action is locked, also for the right PIN.
 func TestOfTenThousandGuessesOfAPINFiveAreCompared(t *testing.T) {
-	const guesses = crowd
+	guesses := *flagCrowd
 	s := newAPIServer(t, dev)
 	id := s.want(s.ask("POST", "/v1/actions", `{"pin":"right","maxAttempts":5,"expiresAt":"2030-01-01T00:00:00Z"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
 

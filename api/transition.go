@@ -75,7 +75,7 @@ func (s *service) transitionRoutes(h huma.API) {
 		summary:     "Explain the state of an order, which events are possible now, and what to do next",
 		description: "Of an order that was never placed it explains the execution that is to place it.",
 	}, s.explainOrder)
-	s.enumerateEvents(h.OpenAPI())
+	describe(h, s.enumerateEvents)
 }
 
 // enumerateEvents adds the events and states of the definition to the request's schema in the document.

@@ -27,15 +27,17 @@ func (s *service) watchRoutes(h huma.API) {
 			"The event `gap` then says between which ids. The stream ends with event `end` when the order has reached a final state, and with event `interrupted` when the order " +
 			"cannot be read or the credential is not valid any more. It ends without an event after some minutes: connect again. HEAD opens no stream.",
 	}, s.watchOrder)
-	h.OpenAPI().Paths["/v1/orders/{orderId}/events"].Get.Responses["200"].Content = map[string]*huma.MediaType{
-		"text/event-stream": {Schema: &huma.Schema{
-			Type:        huma.TypeObject,
-			Description: "One event.",
-			Properties: map[string]*huma.Schema{
-				"event": {Type: huma.TypeString, Enum: []any{"transition", "gap", "end", "interrupted"}},
-				"id":    {Type: huma.TypeString, Description: "The transitionId."},
-				"data":  {Type: huma.TypeString, Description: "JSON: a Transition; after and before in the event gap; the state in the event end; a code in the event interrupted."}},
-		}}}
+	describe(h, func(doc *huma.OpenAPI) {
+		doc.Paths["/v1/orders/{orderId}/events"].Get.Responses["200"].Content = map[string]*huma.MediaType{
+			"text/event-stream": {Schema: &huma.Schema{
+				Type:        huma.TypeObject,
+				Description: "One event.",
+				Properties: map[string]*huma.Schema{
+					"event": {Type: huma.TypeString, Enum: []any{"transition", "gap", "end", "interrupted"}},
+					"id":    {Type: huma.TypeString, Description: "The transitionId."},
+					"data":  {Type: huma.TypeString, Description: "JSON: a Transition; after and before in the event gap; the state in the event end; a code in the event interrupted."}},
+			}}}
+	})
 }
 
 type watchInput struct {

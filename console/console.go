@@ -68,6 +68,7 @@ type handler struct {
 	live                *hub
 	keeper              *keeper
 	pictures            *pictures
+	executions          *executionsSeen
 }
 
 // New checks cfg and returns the handler of all paths below [Path]. The listener in front of it checks Host and
@@ -78,6 +79,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 
 	h := &handler{cfg: cfg, mux: http.NewServeMux(), live: newHub(cfg.Draining), keeper: newKeeper(cfg.Draining), pictures: &pictures{drawn: map[string]*diagram.Picture{}}}
+	h.executions = &executionsSeen{seen: map[string]seenExecution{}}
 	h.script, h.style, h.icon = h.asset("console.js", "text/javascript"), h.asset("style.css", "text/css"), h.asset("icon.svg", "image/svg+xml")
 
 	for _, p := range pages {
@@ -202,11 +204,18 @@ type visit struct {
 	request  *http.Request
 	pictures *pictures
 	keeper   *keeper
+
+	executions *executionsSeen
+	// followed: a page is looked at again, and the order on it has not changed.
+	followed bool
 }
 
 // again returns a further visit, which has its own list of requests.
 func (v *visit) again() *visit {
-	return &visit{client: &client{api: v.api, by: v.by}, request: v.request, pictures: v.pictures, keeper: v.keeper}
+	again := *v
+	again.client = &client{api: v.api, by: v.by}
+
+	return &again
 }
 
 // query returns a parameter of the address.
@@ -220,7 +229,7 @@ func (h *handler) begin(w http.ResponseWriter, r *http.Request) (*visit, bool) {
 		return nil, false
 	}
 
-	return &visit{client: &client{api: h.cfg.API, by: by}, request: r, pictures: h.pictures, keeper: h.keeper}, true
+	return &visit{client: &client{api: h.cfg.API, by: by}, request: r, pictures: h.pictures, keeper: h.keeper, executions: h.executions}, true
 }
 
 // show answers with a whole page.

@@ -20,6 +20,8 @@ const (
 	validFor = 2 * time.Second
 	// markedFor is how long a page whose mark is the same is not read again.
 	markedFor = 15 * time.Second
+	// settleFor is how long after a change of the mark the page is read once more: an execution goes on a moment after its order.
+	settleFor = 2 * time.Second
 )
 
 // hub looks at pages again for all who follow them: people who look at the same page share one look.
@@ -128,21 +130,18 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 
 	key := v.seenBy() + "\n" + r.URL.RequestURI()
 
-	var (
-		seen   string // the mark of the newest look
-		seenAt time.Time
-	)
+	var looks looks
 
 	news, leave, ok := h.live.join(key, p.every, func(ctx context.Context) []byte {
+		look := v.again()
+
 		if p.mark != nil {
 			mark, err := p.mark(ctx, v.again())
-			if err != nil || mark == seen && time.Since(seenAt) < markedFor {
+			if err != nil || !looks.look(mark, time.Now()) {
 				return nil
 			}
-			seen, seenAt = mark, time.Now()
+			look.followed = !looks.settling
 		}
-
-		look := v.again()
 
 		c, status := h.load(ctx, look, p)
 		if status == http.StatusUnauthorized || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
@@ -168,6 +167,31 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, p page) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	h.stream(w, r, v, news)
+}
+
+// looks decides whether a page is read again.
+type looks struct {
+	seen     string
+	at       time.Time // of the newest look
+	settled  bool
+	settling bool // the newest look is the one after a change has settled
+}
+
+// look reports whether the page with the mark is read now.
+func (m *looks) look(mark string, now time.Time) bool {
+	since := now.Sub(m.at)
+
+	switch m.settling = false; {
+	case mark != m.seen:
+		m.settled = false
+	case !m.settled && since >= settleFor:
+		m.settled, m.settling = true, true
+	case since < markedFor:
+		return false
+	}
+	m.seen, m.at = mark, now
+
+	return true
 }
 
 func (h *handler) stream(w http.ResponseWriter, r *http.Request, v *visit, news <-chan []byte) {

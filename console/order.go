@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 
 	"ratchet/workflow/diagram"
 )
@@ -35,9 +33,9 @@ type moments struct {
 	At                    moment
 	Kind, What, Why, Next string
 	Ref                   struct {
-		TransitionID, Count, More                                                    int64
-		Event, State, Code, Status, Handler, DeadLetter, Endpoint, Delivery, Payment string
-		Needs                                                                        []string
+		TransitionID, Count, More                                                               int64
+		Event, State, Code, Status, Handler, DeadLetter, Endpoint, Delivery, Payment, Execution string
+		Needs                                                                                   []string
 	}
 }
 
@@ -100,48 +98,6 @@ func (d definition) moves() (all []diagram.Move) {
 	return all
 }
 
-// machine is the state machine that moves the orders.
-type machine struct {
-	StartAt string
-	States  []machineState
-}
-
-type machineState struct {
-	Name, Type, Awaits string
-	Next, Events       []string
-}
-
-// graph returns the state machine as a graph: which state may follow which. A state that applies an event, or
-// waits for a state of the order, says so.
-func (m machine) graph() diagram.Graph {
-	var (
-		states []diagram.Node
-		moves  []diagram.Move
-	)
-	for _, s := range m.States {
-		n := diagram.Node{ID: s.Name, Text: s.Name, Note: s.note(), Doc: s.Type}
-		if len(s.Next) == 0 {
-			n.Shape = diagram.End
-		}
-		states = append(states, n)
-
-		for _, next := range s.Next {
-			moves = append(moves, diagram.Move{From: s.Name, To: next})
-		}
-	}
-
-	return diagram.Of("state machine", diagram.Move{To: m.StartAt}, states, moves)
-}
-
-// note is what a state of the state machine does with an order.
-func (s machineState) note() string {
-	if s.Awaits != "" {
-		return "waits for " + s.Awaits
-	}
-
-	return strings.Join(s.Events, ", ")
-}
-
 // graph returns the definition as a graph.
 func (d definition) graph() diagram.Graph {
 	var states []diagram.Node
@@ -158,7 +114,7 @@ func (d definition) graph() diagram.Graph {
 
 // paint colors the way that an order has taken, and where it may go.
 func (e explanation) paint() diagram.Paint {
-	p := diagram.Paint{Nodes: map[string]string{}, Edges: map[string]string{}, Marks: map[string]string{}}
+	p := diagram.Paint{Nodes: map[string]string{}, Edges: map[string]string{}, Docs: map[string]string{}, Marks: map[string]string{}, Numbers: map[string]string{}}
 	if e.Order == nil {
 		return p
 	}
@@ -174,40 +130,20 @@ func (e explanation) paint() diagram.Paint {
 		p.Edges[id] = "taken"
 		p.Nodes[s.To] = "been"
 
-		// A way that goes round has several numbers, of which the last ones are shown.
-		mark := fmt.Sprint(i + 1)
-		if before := p.Marks[id]; before != "" {
-			mark = "…" + mark
-		}
-		p.Marks[id] = mark
+		p.Marks[id] = number(p.Marks[id], i)
 	}
 	p.Nodes[e.Order.State] = "present"
 
 	return p
 }
 
-// pictures keeps the layouts of graphs by their titles: what a process draws is the same as long as it runs. One
-// is made at a time.
-type pictures struct {
-	mu    sync.Mutex
-	drawn map[string]*diagram.Picture
-}
-
-// paint returns a graph as it is painted.
-func (p *pictures) paint(g diagram.Graph, paint diagram.Paint) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-
-	picture := p.drawn[g.Title]
-	if picture == nil {
-		var err error
-		if picture, err = diagram.Layout(g); err != nil {
-			return "", err
-		}
-		p.drawn[g.Title] = picture
+// number is the number of the i-th step. A way that goes round has several numbers, of which the last one is shown.
+func number(before string, i int) string {
+	if before == "" {
+		return fmt.Sprint(i + 1)
 	}
 
-	return picture.SVG(paint), nil
+	return fmt.Sprint("…", i+1)
 }
 
 // orderMark changes with the order. The time line also has facts beside it, which are seen a little later.
@@ -247,7 +183,12 @@ func order(ctx context.Context, v *visit) (content, error) {
 		}
 	}
 
-	svg, unseen, err := v.pictures.paintOrder(d, e)
+	x, err := v.execution(ctx, e)
+	if err != nil {
+		return content{}, err
+	}
+
+	svg, unseen, err := v.pictures.paintOrder(d, e, x)
 	if err != nil {
 		return content{}, err
 	}
@@ -258,7 +199,7 @@ func order(ctx context.Context, v *visit) (content, error) {
 
 	part, first := within(e.Timeline, v.query("from"), v.query("to"))
 
-	return content{id, orderPage(v, id, e, d.Version, later, svg, unseen, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
+	return content{id, orderPage(v, id, e, d, later, x, svg, unseen, lanes(part, first), rows(v, id, e, newest), v.orderButtons(id, e, d), parts)}, nil
 }
 
 // orderParts are the parts of an order that have answers of their own.
@@ -414,19 +355,12 @@ func workflow(ctx context.Context, v *visit) (content, error) {
 		return content{}, err
 	}
 
-	svg, err := v.pictures.paint(d.graph(), diagram.Paint{})
+	svg, err := v.pictures.paint(d.whole(), diagram.Paint{})
 	if err != nil {
 		return content{}, err
 	}
 
-	asl := ""
-	if d.Machine != nil {
-		if asl, err = v.pictures.paint(d.Machine.graph(), diagram.Paint{}); err != nil {
-			return content{}, err
-		}
-	}
-
-	return content{"Workflow", workflowPage(d, svg, asl)}, nil
+	return content{"Workflow", workflowPage(d, svg)}, nil
 }
 
 func findingKind(severity string) string {

@@ -20,32 +20,31 @@ const (
 // refusedClass is the class of an event that was refused: it leads from the state of the order back to it.
 const refusedClass = "refused"
 
-// paintOrder returns the picture of an order, and how many kinds of refusals are not on it. Only the layout of the
-// definition is kept: what was refused differs from order to order.
-func (p *pictures) paintOrder(d definition, e explanation) (svg string, unseen int64, err error) {
-	g, paint := d.graph(), e.paint()
+// refusedPrefix begins the ids of the edges of what was refused.
+const refusedPrefix = "(" + refusedClass + ") "
 
-	edges, unseen := e.refused(d)
-	if len(edges) == 0 {
-		svg, err = p.paint(g, paint)
-		return svg, unseen, err
-	}
-
-	for _, edge := range edges {
-		paint.Edges[edge.ID] = refusedClass
-	}
-	g.Edges = append(g.Edges, edges...)
-
-	picture, err := diagram.Layout(g)
-	if err != nil {
-		return "", 0, err
-	}
-
-	return picture.SVG(paint), unseen, nil
+// refusedMove is a kind of refusal that was noted.
+type refusedMove struct {
+	edge  diagram.Edge
+	count int64
+	why   string // the newest reason
 }
 
-// refused returns an edge for each kind of refusal that was noted, the newest first, and how many there are beside those.
-func (e explanation) refused(d definition) (edges []diagram.Edge, unseen int64) {
+// times is how often it was noted at least, "" for once.
+func (r refusedMove) times() string {
+	switch {
+	case r.count <= 1:
+		return ""
+	case r.count > 99:
+		return "99+"
+	}
+
+	return fmt.Sprintf("%d×", r.count)
+}
+
+// refused returns the kinds of refusals that were noted, those that are newest first, and how many there are beside them. The text of an
+// edge is the same whatever was refused how often, so that its place on the picture is the same.
+func (e explanation) refused(d definition) (all []refusedMove, unseen int64) {
 	for i, m := range slices.Backward(e.Timeline) {
 		if m.Kind != refusalKind {
 			continue
@@ -53,20 +52,21 @@ func (e explanation) refused(d definition) (edges []diagram.Edge, unseen int64) 
 		unseen += m.Ref.More
 
 		at := stateBefore(e.Timeline[:i], m)
-		if !d.hasState(at) || len(edges) == mostRefused {
-			unseen++
+		id := refusedPrefix + diagram.EdgeID(at, m.Ref.Event, m.Ref.Code)
+
+		if known := slices.IndexFunc(all, func(r refusedMove) bool { return r.edge.ID == id }); known >= 0 {
+			all[known].count += max(m.Ref.Count, 1)
 			continue
 		}
 
-		times := ""
-		if m.Ref.Count > 1 {
-			times = fmt.Sprintf(" %d×", m.Ref.Count)
+		if !d.hasState(at) || len(all) == mostRefused {
+			unseen++
+			continue
 		}
-		id := "(" + refusedClass + ") " + diagram.EdgeID(at, m.Ref.Event, m.Ref.Code)
-		edges = append(edges, diagram.Edge{ID: id, From: at, To: at, Text: "✕ " + m.Ref.Event + times + ": " + m.Ref.Code, Doc: m.text()})
+		all = append(all, refusedMove{diagram.Edge{ID: id, From: at, To: at, Text: "✕ " + m.Ref.Event + ": " + m.Ref.Code}, max(m.Ref.Count, 1), m.text()})
 	}
 
-	return edges, unseen
+	return all, unseen
 }
 
 // stateBefore is the state in which an event was refused, "" before the first transition. Clocks of processes differ a little, so

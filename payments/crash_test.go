@@ -3,6 +3,7 @@ package payments_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -113,6 +114,8 @@ func (s *seller) summary(t *testing.T) string {
 	return text
 }
 
+var allPoints = flag.Bool("all-points", false, "recover and repeat after a crash at every call (make long)")
+
 // TestCrashAtAnyCallEndsAsWithoutACrash kills the worker at its first, second, ...
 // call to DynamoDB or the processor, before and after the call was carried out. Then
 // another worker recovers, or the caller repeats: either way the end is the same, and
@@ -137,7 +140,7 @@ func TestCrashAtAnyCallEndsAsWithoutACrash(t *testing.T) {
 			for at := 1; at <= calls; at++ {
 				for _, after := range []bool{false, true} {
 					for _, repeat := range []bool{false, true} {
-						if testing.Short() && repeat == (at%2 == 0) {
+						if !*allPoints && repeat == (at%2 == 0) {
 							continue // each call in one of the two ways
 						}
 

@@ -73,6 +73,7 @@ func ask(t *testing.T, url, host string) (status int, body string) {
 	return fetch(t, http.DefaultClient, request)
 }
 
+//raced:here
 func TestTheAdminListenerAnswers(t *testing.T) {
 	stopping, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -55,6 +55,8 @@ func TestTheAuditFileIsRotated(t *testing.T) {
 
 // TestTwoProcessesRotateOneAuditFile: the second one does not rename the file that the first one has just begun over the
 // one that was full.
+//
+//raced:here
 func TestTwoProcessesRotateOneAuditFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 

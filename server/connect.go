@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,12 +115,38 @@ func orDefault(log *slog.Logger) *slog.Logger {
 // ConfiguredRegion returns the region of the SDK's default chain (environment, shared config files),
 // "" if it has none.
 func ConfiguredRegion(ctx context.Context) string {
-	awsConfig, err := config.LoadDefaultConfig(ctx)
+	environment, err := config.NewEnvConfig()
 	if err != nil {
 		return ""
 	}
 
-	return awsConfig.Region
+	// Not LoadDefaultConfig, which also parses the certificates of AWS_CA_BUNDLE: a command asks for the region each time.
+	shared, err := sharedConfig(ctx, environment)
+	if err != nil {
+		return ""
+	}
+
+	return cmp.Or(environment.Region, shared.Region)
+}
+
+// sharedConfig reads the profile of the shared config files as LoadDefaultConfig does: one that no variable names need not be there.
+func sharedConfig(ctx context.Context, environment config.EnvConfig) (config.SharedConfig, error) {
+	shared, err := config.LoadSharedConfigProfile(ctx, cmp.Or(environment.SharedConfigProfile, config.DefaultSharedConfigProfile), func(o *config.LoadSharedConfigOptions) {
+		if file := environment.SharedConfigFile; file != "" {
+			o.ConfigFiles = []string{file}
+		}
+
+		if file := environment.SharedCredentialsFile; file != "" {
+			o.CredentialsFiles = []string{file}
+		}
+	})
+
+	var missing config.SharedConfigProfileNotExistError
+	if environment.SharedConfigProfile == "" && errors.As(err, &missing) {
+		return config.SharedConfig{}, nil
+	}
+
+	return shared, err
 }
 
 // ServiceEndpoint is the endpoint of a service.

@@ -25,6 +25,7 @@ func consoleServer(t *testing.T, dev bool) (url string, b *server.Backend) {
 	return consoleServerWith(t, dev, server.ConsoleConfig{})
 }
 
+//raced:in TestAPageFollowsItsOrder
 func consoleServerWith(t *testing.T, dev bool, cfg server.ConsoleConfig) (url string, b *server.Backend) {
 	t.Helper()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

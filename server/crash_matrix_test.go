@@ -195,7 +195,7 @@ func tell(t *testing.T, dir string, number int, s story) {
 	}
 
 	// The usual run takes one call and one blow of many; the stories take others.
-	every := 29
+	every := 61
 	if testing.Short() {
 		every = 91
 	}

@@ -15,6 +15,8 @@ import (
 )
 
 // The worker lists orders that are older than the lists, and then follows the stream.
+//
+//raced:here
 func TestTheWorkerKeepsTheListsOfOrders(t *testing.T) {
 	s := newStockedBackend(t, func(c *server.Config) { c.OrderLists = true })
 

@@ -15,6 +15,8 @@ import (
 
 // TestRequestsComeByAQueue checks that a worker applies requests from a standard and from a
 // FIFO queue, and that requests that can never be applied become dead letters.
+//
+//raced:here
 func TestRequestsComeByAQueue(t *testing.T) {
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("requests"+suffix, func(t *testing.T) {

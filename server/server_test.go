@@ -53,6 +53,7 @@ func (s *stockedBackend) until(want workflow.State) {
 	})
 }
 
+//raced:here
 func TestAnOrderIsDelivered(t *testing.T) {
 	s := newStockedBackend(t)
 	s.env.Execute(mug)
@@ -131,6 +132,8 @@ func TestACancelledOrderIsUndone(t *testing.T) {
 
 // TestManyOrdersAddUp is a small demo: duplicates, declined payments, items out of stock,
 // cancellations, two workers, and a recount of every table.
+//
+//raced:here
 func TestManyOrdersAddUp(t *testing.T) {
 	orders := 120
 	if testing.Short() {

@@ -14,6 +14,7 @@ import (
 	"ratchet/workflow"
 )
 
+//raced:here
 func TestApplyManyKeepsTheSequenceOfEachOrder(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		s := newOrders(t)

@@ -60,6 +60,8 @@ func TestAScanSeesEveryOrder(t *testing.T) {
 }
 
 // A scan ends with the first error of its function or of a page. The number of segments has bounds.
+//
+//raced:here
 func TestAScanEndsWithAnError(t *testing.T) {
 	s := newOrders(t)
 	s.place(t, "o-1")

@@ -98,15 +98,9 @@ func besidePeer(ctx context.Context, work size, peer *executionPeer) (figure, er
 
 // startTemporal builds the program of cmd/bench/peers/temporal below .cache and starts it.
 func startTemporal(ctx context.Context) (*executionPeer, error) {
-	program, err := filepath.Abs(".cache/temporal-peer")
+	program, err := buildTemporal(ctx)
 	if err != nil {
 		return nil, err
-	}
-
-	// A module of its own, because its dependencies are not Ratchet's.
-	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/temporal", "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w: %s", err, out)
 	}
 
 	return startExecutionPeer(exec.CommandContext(ctx, program))
@@ -114,27 +108,9 @@ func startTemporal(ctx context.Context) (*executionPeer, error) {
 
 // startRestate installs the program of cmd/bench/peers/restate, and the server, below .cache and starts both.
 func startRestate(ctx context.Context) (*executionPeer, error) {
-	const source, home = "cmd/bench/peers/restate", ".cache/restate-peer"
-
-	if err := os.MkdirAll(home, 0o750); err != nil {
+	home, err := installRestate(ctx)
+	if err != nil {
 		return nil, err
-	}
-
-	for _, name := range []string{"main.mjs", "package.json", "package-lock.json"} {
-		text, err := os.ReadFile(filepath.Join(source, name))
-		if err != nil {
-			return nil, err
-		}
-
-		if err := os.WriteFile(filepath.Join(home, name), text, 0o600); err != nil {
-			return nil, err
-		}
-	}
-
-	// The lock file decides the versions, and no script of a package runs.
-	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home)
-	if out, err := install.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("install: %w: %s", err, out)
 	}
 
 	data, err := os.MkdirTemp(home, "data-")
@@ -149,6 +125,51 @@ func startRestate(ctx context.Context) (*executionPeer, error) {
 	p.data = data
 
 	return p, nil
+}
+
+// buildTemporal builds the program of cmd/bench/peers/temporal below .cache, which takes minutes.
+func buildTemporal(ctx context.Context) (program string, err error) {
+	program, err = filepath.Abs(".cache/temporal-peer")
+	if err != nil {
+		return "", err
+	}
+
+	// A module of its own, because its dependencies are not Ratchet's.
+	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/temporal", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w: %s", err, out)
+	}
+
+	return program, nil
+}
+
+// installRestate installs the programs of cmd/bench/peers/restate, and the server, below .cache.
+func installRestate(ctx context.Context) (home string, err error) {
+	const source = "cmd/bench/peers/restate"
+	home = ".cache/restate-peer"
+
+	if err := os.MkdirAll(home, 0o750); err != nil {
+		return "", err
+	}
+
+	for _, name := range []string{"main.mjs", "order.mjs", "server.mjs", "package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			return "", err
+		}
+
+		if err := os.WriteFile(filepath.Join(home, name), text, 0o600); err != nil {
+			return "", err
+		}
+	}
+
+	// The lock file decides the versions, and no script of a package runs.
+	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home)
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("install: %w: %s", err, out)
+	}
+
+	return home, nil
 }
 
 // executionPeer is the running program of a peer.

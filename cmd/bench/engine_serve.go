@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -38,8 +39,13 @@ type served struct {
 
 // serve serves the kind of server on a loopback address, as the ratchet command does, until in
 // ends or ctx does. It ends with the process that started it, which holds the other end of in.
-func serve(ctx context.Context, kind, dir string, in io.Reader, out io.Writer) (err error) {
+func serve(ctx context.Context, kind, dir, notify string, in io.Reader, out io.Writer) (err error) {
 	debug.SetGCPercent(400) // as the ratchet command does
+
+	if kind == serveWorker {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+		return serveAsWorker(ctx, dir, notify, in, out)
+	}
 
 	var handler http.Handler = http.HandlerFunc(answerNothing)
 	background := func(context.Context) error { return nil }
@@ -114,18 +120,18 @@ type servedProcess struct {
 }
 
 // startServed starts this program again as a server. The caller must stop it.
-func startServed(ctx context.Context, kind, dir string) (*servedProcess, error) {
+func startServed(ctx context.Context, kind, dir string, more ...string) (*servedProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 
-	return startProgram(ctx, self, kind, dir)
+	return startProgram(ctx, self, kind, dir, more...)
 }
 
 // startProgram starts a build of this program as a server.
-func startProgram(ctx context.Context, program, kind, dir string) (p *servedProcess, err error) {
-	p = &servedProcess{cmd: exec.CommandContext(ctx, program, "-serve", kind, "-data", dir)}
+func startProgram(ctx context.Context, program, kind, dir string, more ...string) (p *servedProcess, err error) {
+	p = &servedProcess{cmd: exec.CommandContext(ctx, program, append([]string{"-serve", kind, "-data", dir}, more...)...)}
 	p.cmd.Stderr = os.Stderr
 
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

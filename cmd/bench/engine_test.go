@@ -20,7 +20,7 @@ import (
 // TestMain lets the test binary be the server that startServed starts, as the benchmark's is.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == "-serve" && os.Args[3] == "-data" {
-		if err := serve(context.Background(), os.Args[2], os.Args[4], os.Stdin, os.Stdout); err != nil {
+		if err := serve(context.Background(), os.Args[2], os.Args[4], "", os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -193,7 +193,7 @@ func TestTheServerEndsWithItsParent(t *testing.T) {
 	in, parent := io.Pipe()
 	out, child := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- serve(t.Context(), serveNothing, "", in, child) }()
+	go func() { ended <- serve(t.Context(), serveNothing, "", "", in, child) }()
 
 	line := make([]byte, 256)
 	if _, err := out.Read(line); err != nil {

@@ -45,9 +45,10 @@ type size struct {
 
 func main() {
 	prices := flag.Bool("costs", false, "measure capacity units instead of time")
-	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers, timers and jobs, which take minutes")
-	kind := flag.String("serve", "", "be a server that another run measures: engine or nothing")
-	data := flag.String("data", "", "the data directory of -serve engine")
+	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers, timers, jobs, orders-growth, orders-workers, reaction-lag and order-peers, which take minutes")
+	kind := flag.String("serve", "", "be a server that another run measures: engine, nothing or worker")
+	data := flag.String("data", "", "the data directory of -serve engine, the URL of the engine of -serve worker")
+	notify := flag.String("notify", "", "where -serve worker sends notifications")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -63,7 +64,9 @@ func main() {
 	}
 
 	if *kind != "" {
-		measure = func(ctx context.Context, out io.Writer) error { return serve(ctx, *kind, *data, os.Stdin, out) }
+		measure = func(ctx context.Context, out io.Writer) error {
+			return serve(ctx, *kind, *data, *notify, os.Stdin, out)
+		}
 	}
 
 	if err := measure(ctx, os.Stdout); err != nil {
@@ -98,7 +101,8 @@ var benchParts = []benchPart{
 const engineGroup = "engine"
 
 // longParts run only by name.
-var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}, {"jobs", benchJobs}}
+var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}, {"jobs", benchJobs}, {"orders-growth", benchOrdersGrowth},
+	{"orders-workers", benchOrdersWorkers}, {"reaction-lag", benchReactionLag}, {"order-peers", benchOrderPeers}}
 
 // selectParts returns the parts with the names, which are separated by commas, or all but the long
 // ones.

@@ -17,8 +17,9 @@ import (
 // of the second run are charged through it. Executions of four activities that do nothing run in
 // turn with them.
 func benchOrders(ctx context.Context, work size) ([]figure, error) {
-	var free, paid, noops []float64
+	var free, paid, noops, cpu []float64
 	var last *scenario.Session
+	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 	for range max(work.rounds, 1) {
 		// In the same round, so the ratio compares rates of the same moment.
@@ -30,21 +31,21 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 		plan := scenario.Default(work.orders)
 		plan.Free = true
 
-		f, err := wholePath(ctx, plan)
-		if err != nil {
+		f := &scenario.Session{Plan: plan}
+		spent := processorTime(f)
+		if err := wholePath(ctx, f); err != nil {
 			return nil, err
 		}
 
-		p, err := wholePath(ctx, scenario.Default(work.orders))
-		if err != nil {
+		p := &scenario.Session{Plan: scenario.Default(work.orders)}
+		if err := wholePath(ctx, p); err != nil {
 			return nil, err
 		}
 
 		rate := func(s *scenario.Session) float64 { return float64(work.orders) / s.Took.Seconds() }
 		free, paid, noops, last = append(free, rate(f)), append(paid, rate(p)), append(noops, n), p
+		cpu = append(cpu, millis(spent())/float64(work.orders))
 	}
-
-	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 	return []figure{
 		{
@@ -52,6 +53,12 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 			value: median(free),
 			unit:  "1/s",
 			about: fmt.Sprintf("%d orders through the whole path, with nothing to pay, synced to disk", work.orders),
+		},
+		{
+			name:  "order_cpu_ms",
+			value: median(cpu),
+			unit:  "ms",
+			about: "processor time of one of these orders: engine, two workers, sandboxes and driver",
 		},
 		{
 			name:  "orders_per_second_ledger",
@@ -75,15 +82,26 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	}, nil
 }
 
-// wholePath drives a plan on a backend of its own.
-func wholePath(ctx context.Context, plan scenario.Plan) (*scenario.Session, error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+// processorTime prepares the session to measure the processor time of this process from the first request to the end of the
+// last execution. The returned function returns it.
+func processorTime(s *scenario.Session) func() time.Duration {
+	var from, to moment
+	s.Prepare = func(context.Context, *server.Backend) error {
+		from = now()
+		return nil
+	}
+	s.Ended = func() { to = now() }
+
+	return func() time.Duration { return to.cpu - from.cpu }
+}
+
+// wholePath runs a session on a backend of its own.
+func wholePath(ctx context.Context, s *scenario.Session) error {
+	dir, err := ordersDirectory()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(dir)
-
-	s := &scenario.Session{Plan: plan}
 
 	b, err := server.Embed(server.Config{
 		Data:           filepath.Join(dir, "data"),
@@ -93,19 +111,19 @@ func wholePath(ctx context.Context, plan scenario.Plan) (*scenario.Session, erro
 		CarrierDelay:   100 * time.Millisecond,
 	}, nil, s.Meter.Events())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer b.Close()
 
 	count, err := s.Run(ctx, b)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	// A rate with wrong results does not count.
 	if n := len(count.Discrepancies); n > 0 {
-		return nil, fmt.Errorf("whole path: %d discrepancies, the first: %+v", n, count.Discrepancies[0])
+		return fmt.Errorf("whole path: %d discrepancies, the first: %+v", n, count.Discrepancies[0])
 	}
 
-	return s, nil
+	return nil
 }

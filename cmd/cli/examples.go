@@ -24,11 +24,12 @@ func addExamples(c *cobra.Command, examples []string) {
 			continue
 		}
 
-		path := sub.CommandPath() + " " // the space keeps `orders` from matching `orders-x`
+		path := sub.CommandPath()
 
 		var lines []string
 		for _, line := range examples {
-			if strings.HasPrefix(line, path) || line == sub.CommandPath() {
+			// The space keeps `orders` from matching `orders-x`.
+			if rest, found := strings.CutPrefix(line, path); found && (rest == "" || rest[0] == ' ') {
 				lines = append(lines, "  "+line)
 			}
 		}

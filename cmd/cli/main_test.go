@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime/debug"
 	"strconv"
 	"testing"
 
@@ -17,6 +18,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Tests open an engine for each of a thousand commands, and little of it stays: a fourth of the time went into collections.
+	// The commands of scripts have their limits from runScripts.
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(-1)
+		debug.SetMemoryLimit(512 << 20)
+	}
+
 	testscript.Main(m, map[string]func(){
 		"ratchet":  statedMain,
 		"receiver": receiverMain,

@@ -76,6 +76,17 @@ document.addEventListener("DOMContentLoaded", () => {
   void follow(page);
 });
 
+// A picture that is wider than the page begins where the order is.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const picture of document.querySelectorAll<HTMLElement>(".picture")) {
+    const present = picture.querySelector(".present");
+    if (!present) continue;
+
+    const place = present.getBoundingClientRect();
+    picture.scrollLeft = place.left + place.width / 2 - picture.getBoundingClientRect().left - picture.clientWidth / 2;
+  }
+});
+
 // rt-ago shows how long ago its moment was, above the time that the page was written with.
 class Ago extends HTMLElement {
   private timer = 0;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -67,6 +68,18 @@ func Retryable(err error) bool {
 	var conflict *types.TransactionConflictException
 
 	return errors.As(err, &conflict) || retryables.IsErrorRetryable(err).Bool()
+}
+
+var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
+
+// Throttled reports whether DynamoDB has refused the call for lack of capacity. It has written nothing.
+func Throttled(err error) bool {
+	return throttles.IsErrorThrottle(err).Bool() || slices.ContainsFunc(InTheWay(err), isThrottle)
+}
+
+// isThrottle is about the codes of InTheWay.
+func isThrottle(code string) bool {
+	return code == "ThrottlingError" || code == "ProvisionedThroughputExceeded"
 }
 
 // OutcomeUnknown reports whether a write that ended in err may have been made, or may still be

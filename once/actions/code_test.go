@@ -252,6 +252,8 @@ func TestBadBatchesAndCodesAreNamed(t *testing.T) {
 
 // TestABatchIsFoundAfterItsEnd: a repeat after the expiry, for a run whose end was not heard, reports what was made
 // and makes nothing.
+//
+//raced:here
 func TestABatchIsFoundAfterItsEnd(t *testing.T) {
 	s := newSignedActions(t)
 	codes, _ := s.bulk(t, coupons(3))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -176,26 +177,29 @@ func refusalOf(t *testing.T, err error) *ledger.RefusedError {
 // A call that waits for another one on its account ends with its caller, and leaves the
 // account free.
 func TestAWaitingTransferEndsWithItsCaller(t *testing.T) {
-	b := newBank(t)
-	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
-	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+		b.open(t, ledger.NewAccount{ID: "shop"}, 0)
 
-	b.wire.between = func() {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
+		b.wire.between = func() {
+			// In virtual time the millisecond passes in a wait, and not before the first attempt.
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
 
-		if _, err := b.Post(ctx, ledger.Move("second", "shop", "alice", 1, "EUR")); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, txn.ErrContended) {
-			t.Errorf("the second: %v", err)
+			if _, err := b.Post(ctx, ledger.Move("second", "shop", "alice", 1, "EUR")); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, txn.ErrContended) {
+				t.Errorf("the second: %v", err)
+			}
 		}
-	}
 
-	for _, id := range []string{"first", "third"} {
-		if _, err := b.Post(t.Context(), ledger.Move(id, "alice", "shop", 1, "EUR")); err != nil {
-			t.Errorf("%s: %v", id, err)
+		for _, id := range []string{"first", "third"} {
+			if _, err := b.Post(t.Context(), ledger.Move(id, "alice", "shop", 1, "EUR")); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
 		}
-	}
-	b.want(t, "alice", 998, 998)
-	b.sound(t)
+		b.want(t, "alice", 998, 998)
+		b.sound(t)
+	})
 }
 
 // Transfers and statements are read to their bounds, page by page.

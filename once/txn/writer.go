@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
 	"ratchet/internal/dynamo"
@@ -224,22 +222,9 @@ func (t *Transaction) classify(ctx context.Context, err error) sight {
 	// Another call, or an attempt of this one, is under way under the token.
 	case errors.As(err, &running):
 		return sight{reason: ErrUnknown, unknown: true, again: true}
-	case throttled(err):
+	case dynamo.Throttled(err):
 		return sight{reason: ErrThrottled, again: true}
 	}
 
 	return sight{unknown: dynamo.OutcomeUnknown(ctx, err), again: dynamo.Retryable(err)}
-}
-
-// throttled reports whether DynamoDB rejected the whole request for lack of capacity, in
-// which case nothing was written.
-func throttled(err error) bool {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-
-	_, found := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
-
-	return found
 }

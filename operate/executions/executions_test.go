@@ -184,6 +184,7 @@ func TestAStartSaysThatTheExecutionHasFailed(t *testing.T) {
 	}
 }
 
+//raced:here
 func TestASurveyFindsWhatNobodyBringsOn(t *testing.T) {
 	e := newOrderExecutions(t)
 	for _, id := range []transitions.OrderID{"o-failed", "wait-1", "done-1", "o-canceled"} {

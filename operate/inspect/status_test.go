@@ -57,6 +57,7 @@ func only(p processes.Process) func(context.Context) ([]processes.Process, error
 	return func(context.Context) ([]processes.Process, error) { return []processes.Process{p}, nil }
 }
 
+//raced:here
 func TestAHealthySystemNeedsNoPerson(t *testing.T) {
 	status, err := inspect.Status(t.Context(), healthy())
 	if err != nil || !status.OK || len(status.Problems) != 0 {

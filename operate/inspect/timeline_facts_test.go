@@ -23,7 +23,7 @@ import (
 	"ratchet/workflow"
 )
 
-var timelineOrders = flag.Int("timeline-orders", 100, "how many orders the test of time lines simulates")
+var timelineOrders = flag.Int("timeline-orders", 40, "how many orders the test of time lines simulates")
 
 // facts are the tables around simulated orders, and what was recorded in them, by order: one name for each fact.
 type facts struct {

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var subjects = flag.Int("jobs.subjects", 2000, "how many executions the job of the test with kills has")
+var subjects = flag.Int("jobs.subjects", 500, "how many executions the job of the test with kills has")
 
 // office has jobs, and orders whose executions have failed.
 type office struct {

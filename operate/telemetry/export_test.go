@@ -276,6 +276,8 @@ func TestWhatIsExportedMakesRoom(t *testing.T) {
 
 // TestAReceiverThatIsDownMakesNoMoreLines: a failure is counted, and logged once; that line is not
 // exported.
+//
+//raced:here
 func TestAReceiverThatIsDownMakesNoMoreLines(t *testing.T) {
 	withoutSettings(t)
 	t.Setenv("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "10")
@@ -307,6 +309,8 @@ func TestAReceiverThatIsDownMakesNoMoreLines(t *testing.T) {
 }
 
 // TestMetricsAreExportedOnceTheProcessServes: a command that ends at once sends none.
+//
+//raced:here
 func TestMetricsAreExportedOnceTheProcessServes(t *testing.T) {
 	withoutSettings(t)
 

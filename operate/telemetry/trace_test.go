@@ -95,6 +95,8 @@ func decide(ctx context.Context, tracing *telemetry.Tracing) string {
 }
 
 // TestAReceiverThatIsDownIsReported: it is counted, and logged once.
+//
+//raced:here
 func TestAReceiverThatIsDownIsReported(t *testing.T) {
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "10")
 

@@ -45,8 +45,8 @@ func loseSome(transport *embeddedtest.Transport, seed uint64) (cut func()) {
 }
 
 var (
-	flagOrders = flag.Int("orders", 40, "orders that get messages, at least 10")
-	flagEach   = flag.Int("each", 20, "requests for each order, an even number")
+	flagOrders = flag.Int("orders", 20, "orders that get messages, at least 10")
+	flagEach   = flag.Int("each", 10, "requests for each order, an even number")
 )
 
 // TestConcurrentMessagesApplyEachTransitionOnce: many orders, many requests each, each request

@@ -14,6 +14,8 @@ import (
 
 // On a bad day of AWS every caller is struck, also the execution itself when it parks a task. The
 // order is delivered nevertheless, with each effect once.
+//
+//raced:here
 func TestAnOrderIsDeliveredOnABadDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		env := ratchettest.Start(t, ratchettest.Config{Patience: time.Hour, Repeats: true})

@@ -20,6 +20,9 @@ type Plan struct {
 	Free bool
 }
 
+// StoredPrefix begins the ids of orders that are no part of a plan. The recount leaves them out.
+const StoredPrefix = "stored-"
+
 // Default is the demo's plan for n orders.
 func Default(n int) Plan {
 	return Plan{Orders: n, Prefix: "o-", Duplicates: 40, Canceled: 6, Rare: 5}

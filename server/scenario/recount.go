@@ -121,7 +121,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	if err == nil {
 		m := b.Orders.Mapping()
 		err = scan(ctx, b.DynamoDB, b.Tables.Orders, func(i item) {
-			if id, ofOrder := m.OrderOf(i); ofOrder {
+			if id, ofOrder := m.OrderOf(i); ofOrder && !strings.HasPrefix(string(id), StoredPrefix) {
 				r.orders[string(id)] = fieldsOf(m, i)
 			}
 		})
@@ -151,7 +151,9 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	r.journal = map[string][]item{}
 	if err == nil {
 		err = scan(ctx, b.DynamoDB, b.Tables.Events, func(i item) {
-			r.journal[dynamo.Text(i, "orderId")] = append(r.journal[dynamo.Text(i, "orderId")], i)
+			if id := dynamo.Text(i, "orderId"); !strings.HasPrefix(id, StoredPrefix) {
+				r.journal[id] = append(r.journal[id], i)
+			}
 		})
 	}
 

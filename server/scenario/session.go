@@ -19,6 +19,11 @@ type Session struct {
 	Plan  Plan
 	Sent  Sent
 	Meter Meter
+	// Prepare, if it is set, runs before the first request, while the workers run. It may store orders whose ids
+	// begin with [StoredPrefix].
+	Prepare func(context.Context, *server.Backend) error
+	// Ended, if it is set, is called when the last execution has ended, before the recount.
+	Ended func()
 	// Took is the time from the first request to the end of the last execution.
 	Took time.Duration
 }
@@ -63,6 +68,11 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 
 	var count Count
 	group.Go(func() (err error) {
+		if s.Prepare != nil {
+			if err := s.Prepare(ctx, b); err != nil {
+				return err
+			}
+		}
 		began := time.Now()
 
 		if err = s.Plan.Drive(ctx, b, &s.Sent, s.Meter.admit(maxRunning)); err != nil {
@@ -74,6 +84,10 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 		}
 		// Took does not include reactions of the stream that end after the last execution.
 		s.Took = time.Since(began)
+
+		if s.Ended != nil {
+			s.Ended()
+		}
 		count, err = s.Plan.RecountUntilConsistent(ctx, b)
 		stop(errDone)
 

@@ -231,6 +231,8 @@ func TestHowOftenReportsAreLookedFor(t *testing.T) {
 
 // TestReportsThatWaitDoNotHoldUpOthers: more reports than a page has are due first, and the shop
 // takes none of them yet. It takes the report that is due last. Of a page, 32 are delivered at once.
+//
+//raced:here
 func TestReportsThatWaitDoNotHoldUpOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

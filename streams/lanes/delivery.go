@@ -23,7 +23,7 @@ type delivery struct {
 	nextTry    time.Time // while park is set
 	err        error     // of the last attempt
 	park       bool      // the next step stores it in the retry queue
-	unsure     bool      // a write of its row may still arrive
+	unsureAt   string    // the key in the retry queue under which a write of its row may still arrive
 	giveUp     bool      // the next step stores it as a dead letter
 	storeErr   int       // failed calls of these stores
 	queued     step
@@ -271,22 +271,32 @@ func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, p
 		}
 	}
 
+	source := d.unsureAt
+	if source == "" && s.Waiting.Has(item) {
+		at, err := s.retries.Place(ctx, h.Name, item.Hash)
+		if err != nil {
+			return false, s.queueFault(h, d, r, "Query", err)
+		}
+		source = at
+	}
+
 	// Added before the row exists and again afterwards: a load of the waiting items in between may
 	// not have seen the row.
 	s.Waiting.Add(item)
 
-	unsure, err := s.retries.Park(ctx, item.Hash, r, retryqueue.Row{
+	unsureAt, err := s.retries.Park(ctx, item.Hash, r, retryqueue.Row{
 		Attempts: d.attempts,
 		Since:    d.since,
 		NextTry:  d.nextTry,
 		LastErr:  store.ErrorText(d.err),
-		Unsure:   d.unsure,
+		Source:   source,
+		Unsure:   d.unsureAt != "",
 	})
 	s.Waiting.Add(item)
 
 	if err != nil {
 		// The handler must not be called for a record whose row may still arrive.
-		d.unsure, d.park = unsure, d.park || unsure
+		d.unsureAt, d.park = unsureAt, d.park || unsureAt != ""
 		return false, s.queueFault(h, d, r, "PutItem", err)
 	}
 	s.queues.Note(item, d.nextTry)

@@ -104,6 +104,8 @@ type Config struct {
 	// queue, which is part of the dead-letter table: its attempts survive restarts, the
 	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
 	parkAfter time.Duration
+	// queueShare is retryqueue.Table.Share.
+	queueShare int
 	// holdBack is how long a slow handler may hold back the others: while its records use up
 	// maxPending or maxPendingBytes, the shard's reader pauses. After that time the handler's
 	// surplus waits in the retry queue, at one write for each record, until the handler keeps up
@@ -259,7 +261,7 @@ func (c *Config) shards() *shards.Config {
 
 // newScheduler returns the lanes and the retry queues of all shards.
 func (c *Config) newScheduler() (*lanes.Scheduler, *redelivery.Queues) {
-	table := &retryqueue.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Scope: store.GroupKey(c.Group, c.tableName()), Clock: c.clock}
+	table := &retryqueue.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Scope: store.GroupKey(c.Group, c.tableName()), Clock: c.clock, Share: c.queueShare}
 
 	scheduler := lanes.NewScheduler(&lanes.Config{
 		Handlers:    c.Handlers,

@@ -46,7 +46,7 @@ func TestARetryRowOfANewerFormatIsRefusedByName(t *testing.T) {
 		first.Keys["part"] = dynamo.S("-")
 		hash := store.HashOf(store.ItemKey(first))
 		id := "item/" + hash.Text() + "/b" + store.PaddedSequence("1")
-		key := store.RowKey(table.Source("h"), id)
+		key := store.RowKey(retryqueue.SourcePrefix+ordersTable+"/h", id)
 
 		if _, err := table.Park(t.Context(), hash, first, retryqueue.Row{NextTry: time.Now()}); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,71 +212,89 @@ func TestALateRemovalFromTheQueueIsRefused(t *testing.T) {
 
 // TestARecordWhoseRowMayArriveIsHandledFromTheQueue: the record waited behind an older one of its item, and all tries
 // to store it had no answer. By the time that the older one is handled, one of the tries may still arrive: a call of
-// the handler past the queue would be repeated then, after newer records.
+// the handler past the queue would be repeated then, after newer records; and so would a row under another key of the
+// queue.
 func TestARecordWhoseRowMayArriveIsHandledFromTheQueue(t *testing.T) {
-	virtually(t, func(t *testing.T) {
-		w := newTestEnv(t, 1)
-		transport, use := w.intercept()
-		stores, removes := ofTheQueue("PutItem"), ofTheQueue("DeleteItem")
-		release := make(chan struct{})
-
-		var (
-			late             sync.WaitGroup
-			cut, held, first atomic.Bool // the second record's writes, one of them, the first record's row is gone
-		)
-		transport.Around(func(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
-			c.Body() // before the call ends
-
-			switch {
-			case stores(c) && cut.Load() && !first.Load():
-				if held.CompareAndSwap(false, true) {
-					c.Request = c.Request.Clone(context.Background())
-					late.Go(func() {
-						<-release
-
-						if response, err := send(); err == nil {
-							_ = response.Body.Close()
-						}
-					})
-				}
-
-				return nil, awsError("InternalServerError")
-			case removes(c):
-				defer first.Store(true)
-			}
-
-			return send()
+	for about, share := range map[string]int{"one key": 0, "the first key is full": 1} {
+		t.Run(about, func(t *testing.T) {
+			virtually(t, func(t *testing.T) { rowThatMayArrive(t, share) })
 		})
+	}
+}
 
-		l := newRecorder()
+func rowThatMayArrive(t *testing.T, share int) {
+	t.Helper()
 
-		var up atomic.Bool
-		p := w.start(w.config(func(ctx context.Context, r streams.Record) error {
-			if !up.Load() {
-				return errOutage
+	w := newTestEnv(t, 1)
+	keys := dynamo.Item{"id": dynamo.S("o-0"), "part": dynamo.S("-")}
+	ofFirst := store.HashOf(store.ItemKey(streams.Record{Keys: keys})).Text()
+	transport, use := w.intercept()
+	stores, removes := ofTheQueue("PutItem"), ofTheQueue("DeleteItem")
+	release := make(chan struct{})
+
+	var (
+		late             sync.WaitGroup
+		cut, held, first atomic.Bool // the second record's writes, one of them, the first record's row is gone
+	)
+	transport.Around(func(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+		c.Body() // before the call ends
+
+		switch {
+		case stores(c) && contains(c, ofFirst) && cut.Load() && !first.Load():
+			if held.CompareAndSwap(false, true) {
+				c.Request = c.Request.Clone(context.Background())
+				late.Go(func() {
+					<-release
+
+					if response, err := send(); err == nil {
+						_ = response.Body.Close()
+					}
+				})
 			}
 
-			return l.handle(ctx, r)
-		}, patient, use))
-		w.write("o-0", 1)
-		w.until("the first is in the queue", func() bool { return len(w.waitingRows()) == 1 })
-		cut.Store(true)
-		w.write("o-0", 2)
-		w.until("the second is not stored", held.Load)
-		up.Store(true)
-		w.until("both are handled", func() bool { return l.count() >= 2 })
-		w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
-		w.write("o-0", 3)
-		w.until("the third is handled", func() bool { return l.count() >= 3 })
-		close(release)
-		late.Wait()
-		time.Sleep(time.Minute)
-		w.stopped(p)
-
-		if got := fmt.Sprint(l.of("o-0")); got != "[1 2 3]" {
-			t.Errorf("handled %s", got)
+			return nil, awsError("InternalServerError")
+		case removes(c) && contains(c, ofFirst):
+			defer first.Store(true)
 		}
+
+		return send()
 	})
+
+	l := newRecorder()
+
+	var up atomic.Bool
+	p := w.start(w.config(func(ctx context.Context, r streams.Record) error {
+		if !up.Load() {
+			return errOutage
+		}
+
+		return l.handle(ctx, r)
+	}, patient, use, func(c *Config) { c.queueShare = share }))
+	w.write("o-0", 1)
+	w.until("the first is in the queue", func() bool { return len(w.waitingRows()) == 1 })
+
+	others := 0
+	for share > 0 && w.furtherRows() == 0 {
+		others++
+		w.write("x-"+strconv.Itoa(others), 1)
+		w.until("another item waits, too", func() bool { return len(w.waitingRows()) == 1+others })
+	}
+	cut.Store(true)
+	w.write("o-0", 2)
+	w.until("the second is not stored", held.Load)
+	up.Store(true)
+	w.until("both are handled", func() bool { return len(l.of("o-0")) >= 2 })
+	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+	w.write("o-0", 3)
+	w.until("the third is handled", func() bool { return len(l.of("o-0")) >= 3 })
+	close(release)
+	late.Wait()
+	time.Sleep(time.Minute)
+	w.stopped(p)
+
+	if got := fmt.Sprint(l.of("o-0")); got != "[1 2 3]" {
+		t.Errorf("handled %s", got)
+	}
 }
 
 // TestARowSaysThatAnEarlierWriteMayArrive: all tries to store it had no answer, and each may arrive after the row was

@@ -25,6 +25,10 @@ func (s *simulation) late(name int, send func(*embeddedtest.Call, embeddedtest.S
 		calm := s.calm
 		s.mu.Unlock()
 
+		if c.Is("PutItem") && contains(c, retryFurther) {
+			s.seen.further.Add(1)
+		}
+
 		rng := s.chance("late", name, c.Operation, c.N)
 		kind := rng.IntN(30)
 

@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("simseeds", 40, "how many seeds the simulation runs")
+	simSeeds = flag.Int("simseeds", 20, "how many seeds the simulation runs")
 	simFirst = flag.Uint64("simseed", 1, "the first seed")
 )
 
@@ -36,6 +36,7 @@ type simulation struct {
 	*testEnv
 	seed uint64
 	rng  *rand.Rand // used by the script only
+	seen *simSeen
 
 	items, versions int
 	got             *recorder
@@ -178,6 +179,10 @@ func (s *simulation) startWorker(name int) *simWorker {
 
 		c.discoverEvery, c.DrainTimeout, c.holdBack = 20*time.Second, 3*time.Second, 2*time.Second
 		c.Retry = streams.Retry{Attempts: -1, Base: 50 * time.Millisecond, Max: time.Second}
+		if s.seed%3 == 0 {
+			c.queueShare = 1 // further keys with the second row of a second
+		}
+
 		if s.beside != nil {
 			c.Handlers = append(c.Handlers, streams.Handler{Name: "beside", Handle: s.beside.handle})
 		}
@@ -325,7 +330,8 @@ func (s *simulation) pauseOrResume(what int) {
 
 // TestSimulation runs a fleet under virtual time: every call may take long, fail, be throttled
 // or lose its answer; writes arrive up to 70 s late or twice; workers crash, stop, are suspended and come; shards roll over and split;
-// in every second seed a handler is slower than another one, and is paused and resumed.
+// in every second seed a handler is slower than another one, and is paused and resumed; in every third one, queues
+// have further keys from the second row of a second on.
 // Records of an item arrive in order and at least once, one at a time. In every tenth seed all
 // workers are away for longer than records are kept, while records are written and trimmed: what is lost lies in a
 // declared gap. Otherwise there is no gap. In every fifth seed a call for one record ends its worker, each time:
@@ -340,7 +346,8 @@ func TestSimulation(t *testing.T) {
 		seeds = min(seeds, 10)
 	}
 
-	var repeats, done atomic.Int64
+	var done atomic.Int64
+	var seen simSeen
 	t.Run("seeds", func(t *testing.T) {
 		for part := range min(parts, seeds) {
 			t.Run(strconv.Itoa(part), func(t *testing.T) {
@@ -352,7 +359,7 @@ func TestSimulation(t *testing.T) {
 						continue // every kind of seed is there, and each once
 					}
 
-					simulate(t, seed, &repeats)
+					simulate(t, seed, &seen)
 
 					if n := done.Add(1); n%500 == 0 {
 						t.Logf("%d seeds are done", n) // of a long run
@@ -361,10 +368,17 @@ func TestSimulation(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d seeds from %d; %d records came again", seeds, *simFirst, repeats.Load())
+	t.Logf("%d seeds from %d; %d records came again, %d rows were put under further keys", seeds, *simFirst, seen.repeats.Load(), seen.further.Load())
+
+	if seeds >= 30 && seen.further.Load() == 0 {
+		t.Error("no row was put under a further key of a queue")
+	}
 }
 
-func simulate(t *testing.T, seed uint64, repeats *atomic.Int64) {
+// simSeen counts what happened in all seeds.
+type simSeen struct{ repeats, further atomic.Int64 }
+
+func simulate(t *testing.T, seed uint64, seen *simSeen) {
 	t.Helper()
 
 	// The directory of one seed at a time: a long run has thousands.
@@ -378,6 +392,7 @@ func simulate(t *testing.T, seed uint64, repeats *atomic.Int64) {
 			seed:    seed,
 			rng:     rand.New(rand.NewPCG(seed, 0)),
 			got:     newRecorder(),
+			seen:    seen,
 			effects: map[string]int{},
 			epochs:  map[string]int64{},
 		}
@@ -411,7 +426,7 @@ func simulate(t *testing.T, seed uint64, repeats *atomic.Int64) {
 		if len(s.effects) != s.got.distinct() {
 			t.Errorf("%d effects of %d records", len(s.effects), s.got.distinct())
 		}
-		repeats.Add(int64(s.got.count() - s.got.distinct()))
+		seen.repeats.Add(int64(s.got.count() - s.got.distinct()))
 	})
 
 	if err := os.RemoveAll(dir); err != nil {

@@ -26,6 +26,8 @@ const (
 	maxErrorText        = 8 << 10
 
 	retryRowPrefix  = "item/"
+	retrySpreadID   = "item/!spread"
+	retryFurther    = "retries+" // begins the further keys
 	retryPartPrefix = "part/"
 	retryMarkPrefix = "mark/"
 	retrySince      = "since"

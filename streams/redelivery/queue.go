@@ -26,6 +26,9 @@ const (
 	// for each row: reading a long queue takes time.
 	passesPerIdle = 3
 	passPerRow    = 10 * time.Millisecond
+
+	// passesPerKey is how many reads of an empty queue come to one of a key other than the first.
+	passesPerKey = 10
 )
 
 // Queue delivers the waiting records of one handler while this worker holds the
@@ -43,6 +46,11 @@ type Queue struct {
 	faults  worker.LogThrottle
 
 	suspect atomic.Bool // see leases.SuspectAfter
+
+	// empty says that the newest read of all keys has found no row; passes counts the reads since. Used by
+	// refresh only.
+	empty  bool
+	passes int
 
 	// inherits says that rows may be found that were there when the lease was taken; used by refresh only.
 	inherits bool
@@ -148,7 +156,7 @@ func (q *Queue) deliver(ctx context.Context) {
 		case <-q.wake:
 		}
 
-		if now := time.Now(); q.stale.Swap(false) || !now.Before(nextPass) {
+		if now := time.Now(); q.stale.Load() || !now.Before(nextPass) {
 			q.refresh(ctx)
 			// The pause counts from the end of the read, which takes a while for a long queue.
 			nextPass = time.Now().Add(q.passPause())
@@ -159,7 +167,7 @@ func (q *Queue) deliver(ctx context.Context) {
 
 // refresh adds the rows that are not known yet.
 func (q *Queue) refresh(ctx context.Context) {
-	rows, err := q.queues.table.List(ctx, q.h.Name)
+	rows, err := q.read(ctx)
 	if err != nil {
 		q.noteFault(ctx, "Query", err)
 		return
@@ -199,6 +207,31 @@ func (q *Queue) refresh(ctx context.Context) {
 		missed = true
 	}
 	q.inherits = q.inherits && missed
+}
+
+// read returns the rows of the queue. While it is empty, a pass reads one of its keys, so that a queue with several
+// keys costs no more than one with a single key: the first one, under which rows come first, nine times of ten.
+func (q *Queue) read(ctx context.Context) (rows []retryqueue.Row, err error) {
+	table, keys := q.queues.table, q.queues.table.Keys(q.h.Name)
+
+	if stale := q.stale.Swap(false); q.empty && keys > 1 && !stale {
+		q.passes++
+		key := 0
+
+		if n := q.passes / passesPerKey; q.passes%passesPerKey == 0 {
+			key = 1 + n%(keys-1)
+		}
+
+		rows, err = table.ListUnder(ctx, q.h.Name, key)
+		if err != nil || len(rows) == 0 {
+			return nil, err
+		}
+	}
+
+	rows, err = table.List(ctx, q.h.Name)
+	q.empty = err == nil && len(rows) == 0
+
+	return rows, err
 }
 
 // found returns the item of a row that was found by reading the queue.

@@ -17,7 +17,7 @@ import (
 // gets the new error. If the handler skips the record, the dead letter gets the reason.
 func (i *queuedItem) redrive(ctx context.Context, shard *lanes.Shard, row retryqueue.Row) (_ retryqueue.Row, done bool, err error) {
 	q := i.queue
-	letters := deadletters.Letters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, Clock: q.queues.cfg.Clock, Check: q.queues.table.Check(q.h.Name, row)}
+	letters := deadletters.Letters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, Clock: q.queues.cfg.Clock, Check: q.queues.table.Check(row)}
 
 	letter, err := letters.Get(ctx, q.h.Name, row.DeadLetter)
 	switch {

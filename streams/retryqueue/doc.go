@@ -3,10 +3,11 @@
 // package redelivery delivers them. [Queue] is for operators and tools: it redrives dead letters and pauses
 // handlers. [Items] lists what waits.
 //
-// Each record that waits has one row in the dead-letter table, under source "retries/<table>/<handler>" and
-// the id "item/<hash of the item's key>/<kind><sequence number>". The kind is a for a record that is
-// delivered again and b for one of the stream, so an item's rows are in the order of their delivery. While
-// an item has rows, newer records of it get rows, too.
+// Each record that waits has one row in the dead-letter table, under source "retries/<table>/<handler>", or under
+// "retries+<n>/<table>/<handler>" if the first key is full and its row "item/!spread" says so, and the id
+// "item/<hash of the item's key>/<kind><sequence number>". The kind is a for a record that is delivered again and
+// b for one of the stream, so an item's rows are in the order of their delivery. While an item has rows, newer
+// records of it get rows, too.
 //
 //	format              of the row: 1. A row with a higher number is refused by name
 //	keys, record        the item's key, and the record: gzipped JSON

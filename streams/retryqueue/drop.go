@@ -18,7 +18,7 @@ import (
 func (q Queue) Drop(ctx context.Context, handler string, look bool, drop func(streams.Record) (bool, error)) (count int, err error) {
 	rows := q.Rows()
 
-	err = rows.each(ctx, handler, rowPrefix, func(item dynamo.Item) error {
+	err = rows.each(ctx, handler, func(item dynamo.Item) error {
 		row, ok := rows.decode(item)
 		if !ok || row.refused != nil {
 			return nil
@@ -44,8 +44,8 @@ func (q Queue) Drop(ctx context.Context, handler string, look bool, drop func(st
 		return count, err
 	}
 
-	return count, rows.each(ctx, handler, retryMarkPrefix, func(item dynamo.Item) error {
-		_, err := rows.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &rows.Table, Key: store.RowKey(rows.Source(handler), dynamo.Text(item, store.ID))})
+	return count, rows.eachUnder(ctx, handler, rows.source(handler, 0), retryMarkPrefix, func(item dynamo.Item) error {
+		_, err := rows.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &rows.Table, Key: store.RowKey(rows.source(handler, 0), dynamo.Text(item, store.ID))})
 		if err != nil {
 			return fmt.Errorf("streams: remove a mark of %s: %w", handler, err)
 		}
@@ -54,9 +54,20 @@ func (q Queue) Drop(ctx context.Context, handler string, look bool, drop func(st
 	})
 }
 
-// each calls fn for the rows of a handler whose ids begin with the prefix.
-func (t *Table) each(ctx context.Context, handler, prefix string, fn func(dynamo.Item) error) error {
-	pages := dynamodb.NewQueryPaginator(t.API, t.query(handler, prefix))
+// each calls fn for the rows of a handler. The first key is read first: its rows say whether there are others.
+func (t *Table) each(ctx context.Context, handler string, fn func(dynamo.Item) error) error {
+	for key := 0; key < t.Keys(handler); key++ {
+		if err := t.eachUnder(ctx, handler, t.source(handler, key), rowPrefix, fn); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// eachUnder calls fn for the rows under one key whose ids begin with the prefix.
+func (t *Table) eachUnder(ctx context.Context, handler, source, prefix string, fn func(dynamo.Item) error) error {
+	pages := dynamodb.NewQueryPaginator(t.API, t.query(source, prefix))
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -64,6 +75,11 @@ func (t *Table) each(ctx context.Context, handler, prefix string, fn func(dynamo
 		}
 
 		for _, item := range page.Items {
+			if dynamo.Text(item, store.ID) == spreadID {
+				t.noteSpread(handler)
+				continue
+			}
+
 			if err := fn(item); err != nil {
 				return err
 			}

@@ -29,6 +29,7 @@ type queueEnv struct {
 	*testing.T
 	*Table
 	former *Table
+	sent   *embeddedtest.Transport // of former
 	cut    bool
 	late   []func()
 	// answered are the operations that are answered nevertheless.
@@ -50,6 +51,7 @@ func newQueueEnv(t *testing.T) *queueEnv {
 
 	e := &queueEnv{
 		T:        t,
+		sent:     transport,
 		answered: []string{"GetItem", "Query"},
 		Table:    &Table{API: direct, Table: "dead-letters", Scope: "orders"},
 		former:   &Table{API: dynamodb.NewFromConfig(cfg), Table: "dead-letters", Scope: "orders"},
@@ -250,7 +252,7 @@ func TestNoLateWriteIsTaken(t *testing.T) {
 			prepare: held,
 			call: func(e *queueEnv, t *Table, row Row) error {
 				letters := &deadletters.Table{API: t.API, Table: t.Table}
-				return letters.Store(e.Context(), record("1", 1), errors.New("no"), t.Check("h", row))
+				return letters.Store(e.Context(), record("1", 1), errors.New("no"), t.Check(row))
 			},
 			meanwhile: taken,
 		},
@@ -319,7 +321,7 @@ func heldLetter(e *queueEnv) Row {
 }
 
 func letters(t *Table, row Row) deadletters.Letters {
-	return deadletters.Letters{DynamoDB: t.API, Table: t.Table, Check: t.Check("h", row)}
+	return deadletters.Letters{DynamoDB: t.API, Table: t.Table, Check: t.Check(row)}
 }
 
 // cutOff makes a call whose writes have no answer. What it reads is answered.

@@ -35,7 +35,7 @@ func markID(h store.ItemHash) string { return retryMarkPrefix + h.Text() }
 func (t *Table) Mark(ctx context.Context, handler string, hash store.ItemHash) (version int64, known bool, err error) {
 	out, err := t.API.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &t.Table,
-		Key:            store.RowKey(t.Source(handler), markID(hash)),
+		Key:            store.RowKey(t.source(handler, 0), markID(hash)),
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *Table) AddMarked(ctx context.Context, handler string, hash store.ItemHa
 
 	// A mark never moves back, not even when Rebuild.Repeat queues older versions again.
 	last := max(mark, records[added-1].Replay.Version)
-	marked := dynamo.NewUpdate(t.Table, store.RowKey(t.Source(handler), markID(hash))).
+	marked := dynamo.NewUpdate(t.Table, store.RowKey(t.source(handler, 0), markID(hash))).
 		SetValue(retryMark, dynamo.N(last)).
 		SetValue(store.Expiry, dynamo.Seconds(time.Now().Add(markRetention)))
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
@@ -16,19 +17,19 @@ import (
 )
 
 // putsAgain returns the writes of a record that is delivered again. They replace the row of an earlier
-// addition, so that a repeat adds nothing.
+// addition, so that a repeat adds nothing. It is under the first key, which every reader knows.
 func (t *Table) putsAgain(hash store.ItemHash, r streams.Record) ([]ddbtypes.TransactWriteItem, error) {
 	body, err := store.EncodeRecord(r)
 	if err != nil {
 		return nil, fmt.Errorf("streams: encode a record for the retry queue: %w", err)
 	}
 
-	return t.again(r.Handler, Row{Hash: hash, id: againID(hash, r.SequenceNumber, ""), Keys: r.Keys}, store.Pack(body)), nil
+	return t.again(Row{Source: t.source(r.Handler, 0), Hash: hash, id: againID(hash, r.SequenceNumber, ""), Keys: r.Keys}, store.Pack(body)), nil
 }
 
-func (t *Table) again(handler string, row Row, packed []byte) []ddbtypes.TransactWriteItem {
+func (t *Table) again(row Row, packed []byte) []ddbtypes.TransactWriteItem {
 	row.Token = newToken()
-	writes := t.puts(handler, row, packed)
+	writes := t.puts(row, packed)
 	writes[0].Put.ConditionExpression = aws.String(store.KnownFormat)
 	writes[0].Put.ExpressionAttributeNames = map[string]string{"#format": store.Format}
 	writes[0].Put.ExpressionAttributeValues = dynamo.Item{":format": dynamo.N(store.QueueRowFormat)}
@@ -50,9 +51,9 @@ func (t *Table) AddAgain(ctx context.Context, r streams.Record) error {
 // addLetter is AddAgain for the record of a dead letter. It returns ErrChanged if the letter is not as seen.
 func (t *Table) addLetter(ctx context.Context, handler, letter string, r streams.Record, asSeen *ddbtypes.ConditionCheck) error {
 	hash := store.HashOf(store.ItemKey(r))
-	row := Row{Hash: hash, id: againID(hash, r.SequenceNumber, letter), Keys: r.Keys, DeadLetter: letter}
+	row := Row{Source: t.source(handler, 0), Hash: hash, id: againID(hash, r.SequenceNumber, letter), Keys: r.Keys, DeadLetter: letter}
 
-	return t.add(ctx, handler, asSeen, t.again(handler, row, nil))
+	return t.add(ctx, handler, asSeen, t.again(row, nil))
 }
 
 func (t *Table) add(ctx context.Context, handler string, asSeen *ddbtypes.ConditionCheck, writes []ddbtypes.TransactWriteItem) error {
@@ -75,21 +76,31 @@ func (t *Table) add(ctx context.Context, handler string, asSeen *ddbtypes.Condit
 }
 
 // countRows returns how many records wait for a handler, up to about most.
-func (t *Table) countRows(ctx context.Context, handler string, most int) (int, error) {
-	in, count := t.query(handler, rowPrefix), 0
-	in.Select = ddbtypes.SelectCount
-
-	for {
-		page, err := t.API.Query(ctx, in)
-		if err != nil {
-			return 0, fmt.Errorf("streams: count the retry queue of %s: %w", handler, err)
-		}
-
-		if count += int(page.Count); count >= most || len(page.LastEvaluatedKey) == 0 {
-			return count, nil
-		}
-		in.ExclusiveStartKey = page.LastEvaluatedKey
+func (t *Table) countRows(ctx context.Context, handler string, most int) (count int, err error) {
+	if err := t.learn(ctx, handler); err != nil {
+		return 0, err
 	}
+	keys := t.Keys(handler)
+
+	for key := 0; key < keys && count < most; key++ {
+		in := t.query(t.source(handler, key), rowPrefix)
+		in.Select = ddbtypes.SelectCount
+
+		pages := dynamodb.NewQueryPaginator(t.API, in)
+		for pages.HasMorePages() && count < most {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return 0, fmt.Errorf("streams: count the retry queue of %s: %w", handler, err)
+			}
+			count += int(page.Count)
+		}
+
+		if key == 0 && keys > 1 {
+			count-- // the row that says so
+		}
+	}
+
+	return count, nil
 }
 
 // AdditionsRow is beside the leases of the retry queues. Its counter grows when records were put

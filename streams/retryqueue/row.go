@@ -13,9 +13,11 @@ import (
 
 // Ids and attributes of the rows. The package's comment describes them.
 const (
-	SourcePrefix = "retries/"
-	rowPrefix    = "item/"
-	partPrefix   = "part/"
+	SourcePrefix  = "retries/"
+	furtherPrefix = "retries+" // and the number of the key
+
+	rowPrefix  = "item/"
+	partPrefix = "part/"
 
 	againKind  = "a" // records to deliver again, which come first
 	recordKind = "b"
@@ -56,6 +58,7 @@ func againID(h store.ItemHash, sequence, letter string) string {
 
 // Row is a record that waits for a handler.
 type Row struct {
+	Source     string         // partition key
 	Hash       store.ItemHash // of the record's item
 	Keys       dynamo.Item    // of the item
 	Sequence   string         // its sequence number, with leading zeros
@@ -78,7 +81,7 @@ type Row struct {
 	id     string
 	record []byte // packed; nil if it is in parts, and in a list
 	parts  int
-	// refused is set if the row has a newer format. Then only hash is set, too.
+	// refused is set if the row has a newer format. Then only Source, Hash and id are set, too.
 	refused error
 }
 
@@ -128,10 +131,11 @@ func (t *Table) decode(row dynamo.Item) (_ Row, ok bool) {
 	}
 
 	if err := store.CheckFormat(row, store.QueueRowFormat, "row "+id+" of "+dynamo.Text(row, store.Source)); err != nil {
-		return Row{Hash: hash, id: id, refused: err}, true
+		return Row{Source: dynamo.Text(row, store.Source), Hash: hash, id: id, refused: err}, true
 	}
 
 	out := Row{
+		Source:     dynamo.Text(row, store.Source),
 		Hash:       hash,
 		Sequence:   sequenceOf(id, hash),
 		Again:      strings.HasPrefix(id, itemPrefix(hash)+againKind),
@@ -158,8 +162,8 @@ func (t *Table) decode(row dynamo.Item) (_ Row, ok bool) {
 }
 
 // encode returns the row as it is stored, without its record.
-func (t *Table) encode(handler string, r Row) dynamo.Item {
-	row := store.RowKey(t.Source(handler), r.id)
+func (t *Table) encode(r Row) dynamo.Item {
+	row := store.RowKey(r.Source, r.id)
 	row[store.Format] = dynamo.N(store.QueueRowFormat)
 	row[store.Keys] = dynamo.M(r.Keys)
 	row[store.Expiry] = dynamo.Seconds(r.Ends)

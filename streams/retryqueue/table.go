@@ -1,10 +1,12 @@
 package retryqueue
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,16 +38,15 @@ type Table struct {
 	Table string // the dead-letter table
 	Scope string // name of the stream's table
 	Clock *dynamo.Clock
-}
+	// Share is how many write units this worker puts under a queue's first key in a second; 0: 100.
+	Share int
 
-// Source is the partition of the rows of a handler.
-func (t *Table) Source(handler string) string {
-	return SourcePrefix + t.Scope + "/" + handler
+	spreads spreads
 }
 
 // parts are the parts of a row's record.
-func (t *Table) parts(handler, id string) store.Parts {
-	return store.Parts{API: t.API, Table: t.Table, Source: t.Source(handler), ID: partPrefix + strings.TrimPrefix(id, rowPrefix)}
+func (t *Table) parts(row Row) store.Parts {
+	return store.Parts{API: t.API, Table: t.Table, Source: row.Source, ID: partPrefix + strings.TrimPrefix(row.id, rowPrefix)}
 }
 
 // newToken distinguishes the writes of a row.
@@ -56,37 +57,51 @@ var errRowChanged = errors.New("the row has changed")
 
 // Park stores a record of the stream that waits. Only the owner of its shard's lease calls it. The row of an
 // earlier owner becomes this owner's, with the calls that were made; that of a later owner stays. Of state,
-// what is said of the calls counts, and Unsure. It is true if an earlier call of Park for the record under
-// the same lease returned true: that one of its writes had no answer and may still arrive.
-func (t *Table) Park(ctx context.Context, hash store.ItemHash, r streams.Record, state Row) (unsure bool, err error) {
+// what is said of the calls counts, Source if the partition key is not to be chosen, and Unsure. It is true if an
+// earlier call of Park for the record under the same lease has returned a key: one of its writes had no answer
+// and may still arrive under that key, which is Source then.
+func (t *Table) Park(ctx context.Context, hash store.ItemHash, r streams.Record, state Row) (unsureAt string, err error) {
 	body, err := store.EncodeRecord(r)
 	if err != nil {
-		return state.Unsure, fmt.Errorf("streams: encode a record for the retry queue: %w", err)
+		return "", fmt.Errorf("streams: encode a record for the retry queue: %w", err)
 	}
 	state.id, state.Keys, state.Epoch = recordID(hash, r.SequenceNumber), r.Keys, r.Epoch
 	state.Token, state.DeadLetter = newToken(), ""
-	packed := store.Pack(body)
+	packed, chosen := store.Pack(body), state.Source == ""
+
+	if chosen {
+		state.Source = t.choose(ctx, r.Handler, hash, packed)
+	}
 
 	for try := 1; ; try++ {
-		err := t.park(ctx, r.Handler, state, packed)
+		err := t.park(ctx, state, packed)
 		// The write is sent without the SDK's retries, because these report only their last error.
 		state.Unsure = state.Unsure || dynamo.OutcomeUnknown(ctx, err)
 
+		if state.Unsure {
+			unsureAt = state.Source
+		}
+
 		if err == nil {
-			return state.Unsure, nil
+			return unsureAt, nil
+		}
+
+		if chosen && !state.Unsure && dynamo.Throttled(err) {
+			t.noteFull(r.Handler)
+			state.Source = t.choose(ctx, r.Handler, hash, packed)
 		}
 		again := dynamo.Retryable(err) || errors.Is(err, errRowChanged)
 
 		// The first repeat comes at once: after a lost answer it finds what was stored.
 		if !again || try == writeTries || (try > 1 && !store.WriteBackoff.Wait(ctx, try)) {
-			return state.Unsure, fmt.Errorf("streams: put a record into the retry queue of %s: %w", r.Handler, err)
+			return unsureAt, fmt.Errorf("streams: put a record into the retry queue of %s: %w", r.Handler, err)
 		}
 	}
 }
 
 // park makes one try.
-func (t *Table) park(ctx context.Context, handler string, row Row, packed []byte) error {
-	writes := t.puts(handler, row, packed)
+func (t *Table) park(ctx context.Context, row Row, packed []byte) error {
+	writes := t.puts(row, packed)
 	put := writes[0].Put
 	put.ConditionExpression = aws.String("attribute_not_exists(#id)")
 	put.ExpressionAttributeNames = map[string]string{"#id": store.ID}
@@ -109,7 +124,7 @@ func (t *Table) park(ctx context.Context, handler string, row Row, packed []byte
 
 	// After a try without an answer the row says so: Remove does not delete it, so that a try that arrives
 	// later finds it.
-	update := dynamo.NewUpdate(t.Table, store.RowKey(t.Source(handler), row.id)).
+	update := dynamo.NewUpdate(t.Table, store.RowKey(row.Source, row.id)).
 		IfEquals(rowToken, dynamo.S(stored.Token)).
 		IfEquals(rowEpoch, dynamo.N(stored.Epoch)).
 		IfAbsent(rowDone).
@@ -127,21 +142,21 @@ func (t *Table) park(ctx context.Context, handler string, row Row, packed []byte
 }
 
 // puts returns the writes of a row with its record, of which there may be none.
-func (t *Table) puts(handler string, row Row, packed []byte) []ddbtypes.TransactWriteItem {
+func (t *Table) puts(row Row, packed []byte) []ddbtypes.TransactWriteItem {
 	row.Ends = t.Clock.Now().Add(life)
 
 	var writes []ddbtypes.TransactWriteItem
 	if len(packed) > store.MaxInlineRecord {
-		writes, row.parts = t.parts(handler, row.id).Puts(packed, row.Keys, dynamo.Seconds(row.Ends), 0)
+		writes, row.parts = t.parts(row).Puts(packed, row.Keys, dynamo.Seconds(row.Ends), 0)
 	} else {
 		row.record = packed
 	}
 
-	return append([]ddbtypes.TransactWriteItem{{Put: &ddbtypes.Put{TableName: &t.Table, Item: t.encode(handler, row)}}}, writes...)
+	return append([]ddbtypes.TransactWriteItem{{Put: &ddbtypes.Put{TableName: &t.Table, Item: t.encode(row)}}}, writes...)
 }
 
-// query reads the rows of a handler whose ids begin with prefix.
-func (t *Table) query(handler, prefix string) *dynamodb.QueryInput {
+// query reads the rows under a partition key whose ids begin with prefix.
+func (t *Table) query(source, prefix string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName:                &t.Table,
 		ConsistentRead:           aws.Bool(true),
@@ -149,7 +164,7 @@ func (t *Table) query(handler, prefix string) *dynamodb.QueryInput {
 		FilterExpression:         aws.String("attribute_not_exists(#done)"),
 		ExpressionAttributeNames: map[string]string{"#s": store.Source, "#id": store.ID, "#done": rowDone},
 		ExpressionAttributeValues: dynamo.Item{
-			":s":   dynamo.S(t.Source(handler)),
+			":s":   dynamo.S(source),
 			":row": dynamo.S(prefix),
 		},
 	}
@@ -158,25 +173,98 @@ func (t *Table) query(handler, prefix string) *dynamodb.QueryInput {
 // List returns all rows of a handler, those of an item in their order. Refused rows are included, because
 // their items wait, too.
 func (t *Table) List(ctx context.Context, handler string) ([]Row, error) {
-	return t.list(ctx, handler, rowPrefix)
-}
+	var rows rowList
+	err := t.each(ctx, handler, t.appendTo(&rows))
 
-func (t *Table) list(ctx context.Context, handler, prefix string) (rows []Row, err error) {
-	err = t.each(ctx, handler, prefix, func(item dynamo.Item) error {
-		if row, ok := t.decode(item); ok {
-			row.record = nil
-			rows = append(rows, row)
-		}
-
-		return nil
-	})
+	if t.Keys(handler) > 1 {
+		rows.sort()
+	}
 
 	return rows, err
 }
 
+// ListUnder is List of the rows under one of the keys of the queue.
+func (t *Table) ListUnder(ctx context.Context, handler string, key int) ([]Row, error) {
+	var rows rowList
+	err := t.eachUnder(ctx, handler, t.source(handler, key), rowPrefix, t.appendTo(&rows))
+
+	return rows, err
+}
+
+// ofItem is List of the rows of one item, for a process that may not have read the queue.
+func (t *Table) ofItem(ctx context.Context, handler string, hash store.ItemHash) ([]Row, error) {
+	if err := t.learn(ctx, handler); err != nil {
+		return nil, err
+	}
+
+	var rows rowList
+	for _, source := range t.sourcesOf(handler, hash) {
+		if err := t.eachUnder(ctx, handler, source, itemPrefix(hash), t.appendTo(&rows)); err != nil {
+			return nil, err
+		}
+	}
+	rows.sort()
+
+	return rows, nil
+}
+
+// rowList is a list of rows without their records.
+type rowList []Row
+
+// sort puts the rows of each item into their order, whatever keys they are under.
+func (l rowList) sort() {
+	slices.SortStableFunc(l, func(a, b Row) int { return cmp.Compare(a.id, b.id) })
+}
+
+func (t *Table) appendTo(rows *rowList) func(dynamo.Item) error {
+	return func(item dynamo.Item) error {
+		if row, ok := t.decode(item); ok {
+			row.record = nil
+			*rows = append(*rows, row)
+		}
+
+		return nil
+	}
+}
+
 // First returns the item's record that is delivered next. ok is false if none waits.
 func (t *Table) First(ctx context.Context, handler string, hash store.ItemHash) (row Row, ok bool, err error) {
-	in := t.query(handler, itemPrefix(hash))
+	for _, source := range t.sourcesOf(handler, hash) {
+		next, found, err := t.firstUnder(ctx, handler, source, itemPrefix(hash))
+		if err != nil {
+			return Row{}, false, err
+		}
+
+		if found && (!ok || next.id < row.id) {
+			row, ok = next, true
+		}
+	}
+
+	return row, ok, nil
+}
+
+// Place returns the partition key under which records of the stream wait of an item that this worker knows to
+// wait, "" if none does any more. The next one is put there, too: a reader that does not know of the further keys
+// yet sees all of them or none.
+func (t *Table) Place(ctx context.Context, handler string, hash store.ItemHash) (source string, err error) {
+	sources := t.sourcesOf(handler, hash)
+	if len(sources) == 1 {
+		return sources[0], nil
+	}
+
+	for _, source := range sources {
+		_, found, err := t.firstUnder(ctx, handler, source, itemPrefix(hash)+recordKind)
+		if err != nil || found {
+			return source, err
+		}
+	}
+
+	return "", nil
+}
+
+// firstUnder returns the first row under the partition key whose id begins with prefix.
+func (t *Table) firstUnder(ctx context.Context, handler, source, prefix string) (row Row, ok bool, err error) {
+	in := t.query(source, prefix)
 	in.Limit = aws.Int32(1)
 
 	pages := dynamodb.NewQueryPaginator(t.API, in)
@@ -199,7 +287,7 @@ func (t *Table) First(ctx context.Context, handler string, hash store.ItemHash) 
 func (t *Table) Record(ctx context.Context, handler string, row Row) (streams.Record, error) {
 	read := func() ([]byte, error) { return store.Unpack(row.record) }
 	if row.parts > 0 {
-		read = func() ([]byte, error) { return t.parts(handler, row.id).Read(ctx, row.parts) }
+		read = func() ([]byte, error) { return t.parts(row).Read(ctx, row.parts) }
 	}
 
 	body, err := read()
@@ -220,8 +308,8 @@ func (t *Table) Record(ctx context.Context, handler string, row Row) (streams.Re
 const ifMine = "#token = :token AND (attribute_not_exists(#holder) OR #holder <= :holder)"
 
 // update begins an update of the row by the worker that has read it.
-func (t *Table) update(handler string, row Row) *dynamo.Update {
-	return dynamo.NewUpdate(t.Table, store.RowKey(t.Source(handler), row.id)).
+func (t *Table) update(row Row) *dynamo.Update {
+	return dynamo.NewUpdate(t.Table, store.RowKey(row.Source, row.id)).
 		If(ifMine).
 		Bind(":token", dynamo.S(row.Token)).
 		Bind(":holder", dynamo.N(row.Holder))
@@ -229,10 +317,10 @@ func (t *Table) update(handler string, row Row) *dynamo.Update {
 
 // Check returns a part of a transaction that fails unless the row is the same, and no later holder of the
 // queue's lease has begun with it.
-func (t *Table) Check(handler string, row Row) *ddbtypes.ConditionCheck {
+func (t *Table) Check(row Row) *ddbtypes.ConditionCheck {
 	return &ddbtypes.ConditionCheck{
 		TableName:                 &t.Table,
-		Key:                       store.RowKey(t.Source(handler), row.id),
+		Key:                       store.RowKey(row.Source, row.id),
 		ConditionExpression:       aws.String(ifMine),
 		ExpressionAttributeNames:  map[string]string{"#token": rowToken, "#holder": rowHolder},
 		ExpressionAttributeValues: dynamo.Item{":token": dynamo.S(row.Token), ":holder": dynamo.N(row.Holder)},
@@ -242,7 +330,7 @@ func (t *Table) Check(handler string, row Row) *ddbtypes.ConditionCheck {
 // Postpone stores the state of the row after another failed call.
 func (t *Table) Postpone(ctx context.Context, handler string, row Row) error {
 	attempts := dynamo.N(int64(row.Attempts))
-	update := t.update(handler, row).
+	update := t.update(row).
 		If("#attempts < :attempts"). // a repeat that arrives late changes nothing
 		Bind(":attempts", attempts).
 		SetValue(rowAttempts, attempts).
@@ -261,7 +349,7 @@ func (t *Table) Postpone(ctx context.Context, handler string, row Row) error {
 // are counted: if it is not 0. It reports false if the row has changed since it was read. A repeat of the
 // write after a lost answer counts as stored.
 func (t *Table) Begin(ctx context.Context, handler string, row Row, tries TryCount) (bool, error) {
-	update := t.update(handler, row).Set("#holder = :holder")
+	update := t.update(row).Set("#holder = :holder")
 
 	if tries.Count > 0 {
 		update.SetValue(rowTries, dynamo.N(int64(tries.Count))).SetValue(rowTriedBy, dynamo.S(tries.By))
@@ -286,7 +374,7 @@ func (t *Table) Begin(ctx context.Context, handler string, row Row, tries TryCou
 // EndTry stores that the worker's call has returned. It changes nothing if the row has changed or the
 // newest call is another one.
 func (t *Table) EndTry(ctx context.Context, handler string, row Row, tries TryCount) error {
-	update := t.update(handler, row).
+	update := t.update(row).
 		IfEquals(rowTries, dynamo.N(int64(tries.Count))).
 		IfEquals(rowTriedBy, dynamo.S(tries.By)).
 		RemoveAttribute(rowTries).
@@ -304,7 +392,7 @@ func (t *Table) Remove(ctx context.Context, handler string, row Row) (bool, erro
 	var write ddbtypes.TransactWriteItem
 
 	if row.Unsure {
-		write.Update = t.update(handler, row).
+		write.Update = t.update(row).
 			SetValue(rowDone, dynamo.Bool(true)).
 			SetValue(store.Expiry, dynamo.Seconds(t.Clock.Now().Add(doneLife))).
 			SetValue(rowParts, dynamo.N(0)).
@@ -313,14 +401,14 @@ func (t *Table) Remove(ctx context.Context, handler string, row Row) (bool, erro
 			RemoveAttribute(rowError).
 			Part()
 	} else {
-		check := t.Check(handler, row)
+		check := t.Check(row)
 		write.Delete = &ddbtypes.Delete{
 			TableName: &t.Table, Key: check.Key, ConditionExpression: check.ConditionExpression,
 			ExpressionAttributeNames: check.ExpressionAttributeNames, ExpressionAttributeValues: check.ExpressionAttributeValues,
 		}
 	}
 
-	writes := append([]ddbtypes.TransactWriteItem{write}, t.parts(handler, row.id).Deletes(row.parts)...)
+	writes := append([]ddbtypes.TransactWriteItem{write}, t.parts(row).Deletes(row.parts)...)
 
 	_, applied, err := store.Write(ctx, t.API, nil, writes)
 	if err != nil {
@@ -337,8 +425,8 @@ func (t *Table) KeepEnd(ctx context.Context, handler string, row Row) error {
 		return nil
 	}
 	end := dynamo.Seconds(now.Add(life))
-	writes := []ddbtypes.TransactWriteItem{{Update: t.update(handler, row).SetValue(store.Expiry, end).Part()}}
-	writes = append(writes, t.parts(handler, row.id).Keeps(row.parts, end)...)
+	writes := []ddbtypes.TransactWriteItem{{Update: t.update(row).SetValue(store.Expiry, end).Part()}}
+	writes = append(writes, t.parts(row).Keeps(row.parts, end)...)
 
 	if _, _, err := store.Write(ctx, t.API, nil, writes); err != nil {
 		return fmt.Errorf("streams: keep a row of the retry queue of %s: %w", handler, err)

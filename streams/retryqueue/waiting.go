@@ -68,9 +68,10 @@ func itemsOf(rows []Row) []Item {
 }
 
 // WaitingOf returns the records of one item that wait in the retry queue of a handler. It reports false if
-// none wait. One query, which reads these records.
+// none wait. One query for each key under which they may be, which reads these records, and one read of the
+// row that says how many keys there are.
 func (q Queue) WaitingOf(ctx context.Context, handler string, keys map[string]ddbtypes.AttributeValue) (Item, bool, error) {
-	rows, err := q.Rows().list(ctx, handler, itemPrefix(store.HashOf(store.ItemKey(streams.Record{Keys: keys}))))
+	rows, err := q.Rows().ofItem(ctx, handler, store.HashOf(store.ItemKey(streams.Record{Keys: keys})))
 	if err != nil || len(rows) == 0 {
 		return Item{}, false, err
 	}

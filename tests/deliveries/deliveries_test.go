@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	flagOrders = flag.Int("orders", 60, "orders whose notifications are delivered, three each")
-	flagKills  = flag.Int("kills", 6, "how often a worker is killed")
+	flagOrders = flag.Int("orders", 30, "orders whose notifications are delivered, three each")
+	flagKills  = flag.Int("kills", 3, "how often a worker is killed")
 )
 
 // process is a child.

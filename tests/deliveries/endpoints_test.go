@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	flagPrograms = flag.Int("endpoint-programs", 6, "programs of TestWhatIsSentIsWhatTheEndpointIs")
+	flagPrograms = flag.Int("endpoint-programs", 4, "programs of TestWhatIsSentIsWhatTheEndpointIs")
 	flagFirst    = flag.Uint64("endpoint-seed", 1, "seed of the first of them")
 )
 

@@ -74,8 +74,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 
 	fault := rand.IntN(20)
-	if request.URL.Path == "/hangs" {
+	switch request.URL.Path {
+	case "/hangs":
 		fault = 4
+	case "/good":
+		fault = -1
 	}
 
 	switch fault {

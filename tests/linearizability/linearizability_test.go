@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	flagOps      = flag.Int("ops", 7_000, "calls per test")
+	flagOps      = flag.Int("ops", 4_000, "calls per test")
 	flagClients  = flag.Int("clients", 16, "clients at once, a multiple of 8")
 	flagPerOrder = flag.Int("per-order", 80, "calls per order, at most 1,000")
 	flagSeed     = flag.Uint64("seed", 1, "seed of the clients' choices")

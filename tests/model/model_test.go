@@ -32,7 +32,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	flagSteps = flag.Int("steps", 5_000, "steps of all programs together")
+	flagSteps = flag.Int("steps", 2_500, "steps of all programs together")
 	flagTail  = flag.Int("tail", 40, "lines of a failure")
 	flagSeed  = flag.Uint64("seed", 1, "seed of the first program; each following one has the next")
 )

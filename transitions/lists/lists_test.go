@@ -239,6 +239,7 @@ func TestARowThatLagsIsLeftOutAndCounted(t *testing.T) {
 	}
 }
 
+//raced:here
 func TestRebuildListsWhatIsOlderThanTheLists(t *testing.T) {
 	s := newOrderLists(t)
 	s.place("a", workflow.Hold)

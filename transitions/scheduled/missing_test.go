@@ -95,6 +95,8 @@ func TestARowThatWasPostponedIsNotMissing(t *testing.T) {
 }
 
 // TestWhatChangesWhileRowsAreLookedForIsNotMissing: a request that ends, and one that is moved, after it was read.
+//
+//raced:here
 func TestWhatChangesWhileRowsAreLookedForIsNotMissing(t *testing.T) {
 	w := newWorld(t)
 

@@ -40,12 +40,13 @@ func widthOf(text string, letter float64) float64 {
 }
 
 // measure gives each place its size.
-func (r *grid) measure(g Graph) {
+func (r *grid) measure() {
 	for i, p := range r.nodes {
+		n := r.lane.nodes[i]
 		// Each line has a port of its own.
-		p.width = max(widthOf(g.Nodes[i].Text, letterWidth), widthOf(g.Nodes[i].Note, letterWidth)) + 24
+		p.width = max(widthOf(n.Text, letterWidth), widthOf(n.Note, letterWidth)) + 24
 		p.height = max(boxHeight, portGap*float64(1+max(len(p.before), len(p.after))))
-		if g.Nodes[i].Shape == Start {
+		if n.Shape == Start {
 			p.width, p.height = 2*startRadius, 2*startRadius
 		}
 		p.height += rowGap
@@ -55,9 +56,11 @@ func (r *grid) measure(g Graph) {
 		if l.isLoop() {
 			// The loop and its labels stand above the box.
 			p := r.nodes[l.from]
-			p.labels = l.edges
-			p.width = max(p.width, g.widest(l.edges)+2*markWidth)
-			p.ink = (loopHeight + labelHeight*float64(len(l.edges))) / 2
+			p.labels = r.lane.labeled(l.edges)
+
+			width, height := r.lane.room(p.labels)
+			p.width = max(p.width, width+2*markWidth)
+			p.ink = (loopHeight + height) / 2
 			p.height += 2 * p.ink
 		}
 	}
@@ -71,28 +74,21 @@ func (r *grid) measure(g Graph) {
 
 			if len(p.labels) > 0 {
 				// The line runs below its labels.
-				p.width = g.widest(p.labels) + 8 + markWidth
-				p.height += labelHeight * float64(len(p.labels))
+				width, height := r.lane.room(p.labels)
+				p.width = width + 8 + markWidth
+				p.height += height
 				p.ink = p.height/2 - 5
 			}
 		}
 	}
 }
 
-func (g Graph) widest(edges []int) (width float64) {
-	for _, i := range edges {
-		width = max(width, widthOf(g.Edges[i].Text, labelLetterWidth))
-	}
-
-	return width
-}
-
 // evenRounds is how often the columns are evened out. The places have settled by then.
 const evenRounds = 40
 
 // setY moves the places of each column to where their lines are as level as possible, without changing their
-// order.
-func (r *grid) setY() {
+// order. The highest one begins at top.
+func (r *grid) setY(top float64) {
 	for _, column := range r.columns {
 		y := 0.0
 		for _, p := range column {
@@ -110,9 +106,9 @@ func (r *grid) setY() {
 		}
 	}
 
-	top := math.Inf(1)
-	r.each(func(p *place) { top = min(top, p.y-p.height/2) })
-	r.each(func(p *place) { p.y += margin - top })
+	highest := math.Inf(1)
+	r.each(func(p *place) { highest = min(highest, p.y-p.height/2) })
+	r.each(func(p *place) { p.y += top - highest })
 }
 
 func (r *grid) each(do func(*place)) {

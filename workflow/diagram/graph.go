@@ -9,7 +9,7 @@ import (
 )
 
 // Graph is what Layout places: nodes, and edges that lead from one to another or back to the same one. The
-// first node is where a reader begins.
+// first node is where a reader begins. Nodes of other lanes stand below.
 type Graph struct {
 	Title string
 	Nodes []Node
@@ -22,6 +22,7 @@ type Node struct {
 	Text  string // longer ones than 40 letters are cut, and shown whole when pointed at
 	Note  string // a second line; Paint has another one
 	Doc   string // shown when pointed at
+	Lane  string // the name above the nodes that stand together; no edge leads from one lane to another
 	Shape Shape
 }
 
@@ -41,6 +42,8 @@ type Edge struct {
 	From, To string // ids of nodes
 	Text     string // cut like the text of a node; "" for none
 	Doc      string // shown when its text is pointed at
+	// By are the ids of nodes, of any lane, that make the move. Their texts stand below that of the edge, and lead to the first of them.
+	By []string
 }
 
 // startID is the id of the point where everything begins. No state can have it.
@@ -107,10 +110,14 @@ func (g Graph) validate() (map[string]int, error) {
 	}
 
 	for _, e := range g.Edges {
-		for _, end := range []string{e.From, e.To} {
+		for _, end := range append([]string{e.From, e.To}, e.By...) {
 			if _, known := index[end]; !known {
 				return nil, fmt.Errorf("diagram: Graph.Edges: %q leads from %q to %q, and there is no node %q", e.Text, e.From, e.To, end)
 			}
+		}
+
+		if from, to := g.Nodes[index[e.From]].Lane, g.Nodes[index[e.To]].Lane; from != to {
+			return nil, fmt.Errorf("diagram: Graph.Edges: %q leads from the lane %q to the lane %q", e.Text, from, to)
 		}
 	}
 

@@ -26,8 +26,8 @@ type place struct {
 // line joins two nodes, or a node with itself. It stands for all edges from the one to the other.
 type line struct {
 	from, to int
-	edges    []int
-	back     bool // runs from right to left
+	edges    []int // in their lane
+	back     bool  // runs from right to left
 	// places are from left to right, those of both nodes included. There are none for a loop.
 	places []*place
 }
@@ -35,13 +35,13 @@ type line struct {
 func (l *line) isLoop() bool { return l.from == l.to }
 
 // lines merges the edges, and marks lines as running back such that the others form no circle.
-func (g Graph) lines(index map[string]int) []*line {
+func (g *lane) lines() []*line {
 	var lines []*line
 	known := map[[2]int]*line{}
-	outOf := make([][]*line, len(g.Nodes))
+	outOf := make([][]*line, len(g.nodes))
 
-	for i, e := range g.Edges {
-		ends := [2]int{index[e.From], index[e.To]}
+	for i, e := range g.edges {
+		ends := [2]int{e.from, e.to}
 		l := known[ends]
 		if l == nil {
 			l = &line{from: ends[0], to: ends[1]}
@@ -52,7 +52,7 @@ func (g Graph) lines(index map[string]int) []*line {
 	}
 
 	const unseen, open, done = 0, 1, 2
-	marks := make([]int, len(g.Nodes))
+	marks := make([]int, len(g.nodes))
 
 	var visit func(node int)
 	visit = func(node int) {
@@ -69,7 +69,7 @@ func (g Graph) lines(index map[string]int) []*line {
 		marks[node] = done
 	}
 
-	for node := range g.Nodes {
+	for node := range g.nodes {
 		if marks[node] == unseen {
 			visit(node)
 		}
@@ -126,8 +126,9 @@ func columnsOf(nodes int, lines []*line) []int {
 	return columns
 }
 
-// grid is a graph in columns.
+// grid is a lane in columns.
 type grid struct {
+	lane    *lane
 	columns [][]*place
 	edges   [][2]float64 // where each column begins and ends
 	lines   []*line
@@ -135,16 +136,14 @@ type grid struct {
 }
 
 // newGrid gives nodes and lines their places. Column 2k has nodes, column 2k+1 has labels.
-func newGrid(g Graph, index map[string]int) *grid {
-	lines := g.lines(index)
-	columns := columnsOf(len(g.Nodes), lines)
+func newGrid(g *lane) *grid {
+	lines := g.lines()
+	columns := columnsOf(len(g.nodes), lines)
 
-	r := &grid{lines: lines, nodes: make([]*place, len(g.Nodes))}
-	if len(g.Nodes) > 0 {
-		r.columns = make([][]*place, 2*slices.Max(columns)+1)
-	}
+	r := &grid{lane: g, lines: lines, nodes: make([]*place, len(g.nodes))}
+	r.columns = make([][]*place, 2*slices.Max(columns)+1)
 
-	for i := range g.Nodes {
+	for i := range g.nodes {
 		r.nodes[i] = &place{node: i, column: 2 * columns[i]}
 	}
 
@@ -171,7 +170,7 @@ func (r *grid) join(l *line) {
 	for column := first.column + 1; column < last.column; column++ {
 		p := &place{node: -1, column: column}
 		if column == labeled {
-			p.labels = l.edges
+			p.labels = r.lane.labeled(l.edges)
 		}
 		l.places = append(l.places, p)
 	}

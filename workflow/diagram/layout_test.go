@@ -92,6 +92,14 @@ func look(t *testing.T, svg string) drawn {
 					out.labels[edge] = textArea(t, has)
 					edges = append(edges, edge)
 				}
+
+				if edge := has["data-by"]; edge != "" {
+					out.labels["by "+edge] = textArea(t, has)
+				}
+
+				if node := has["data-number"]; node != "" {
+					out.labels["number "+node] = textArea(t, has)
+				}
 			}
 		case xml.EndElement:
 			if token.Name.Local == "g" {
@@ -185,6 +193,10 @@ func faults(t *testing.T, g diagram.Graph, svg string) (found []string) {
 	for i, a := range g.Nodes {
 		within(a.ID, d.boxes[a.ID])
 
+		if _, drawn := d.labels["number "+a.ID]; drawn == (a.Shape == diagram.Start) {
+			fault("the number of %s is drawn: %t", a.ID, drawn)
+		}
+
 		for _, b := range g.Nodes[i+1:] {
 			if d.boxes[a.ID].overlaps(d.boxes[b.ID]) {
 				fault("the boxes %s and %s overlap", a.ID, b.ID)
@@ -192,22 +204,28 @@ func faults(t *testing.T, g diagram.Graph, svg string) (found []string) {
 		}
 	}
 
-	for i, a := range g.Edges {
-		label, drawn := d.labels[a.ID]
-		if !drawn {
-			fault("%s is not drawn", a.ID)
+	for _, e := range g.Edges {
+		if _, drawn := d.labels[e.ID]; !drawn && e.Text != "" {
+			fault("%s is not drawn", e.ID)
 		}
-		within(a.ID, label)
 
-		for _, b := range g.Edges[i+1:] {
-			if label.overlaps(d.labels[b.ID]) {
-				fault("the labels %s and %s overlap", a.ID, b.ID)
+		if _, drawn := d.labels["by "+e.ID]; drawn != (len(e.By) > 0) {
+			fault("who makes %s is drawn: %t", e.ID, drawn)
+		}
+	}
+
+	for a, label := range d.labels {
+		within(a, label)
+
+		for b, other := range d.labels {
+			if a < b && label.overlaps(other) {
+				fault("the labels %s and %s overlap", a, b)
 			}
 		}
 
 		for id, box := range d.boxes {
-			if label.overlaps(box) {
-				fault("the label %s covers %s", a.ID, id)
+			if label.overlaps(box) && a != "number "+id {
+				fault("the label %s covers %s", a, id)
 			}
 		}
 	}
@@ -229,6 +247,45 @@ func faults(t *testing.T, g diagram.Graph, svg string) (found []string) {
 	}
 
 	return found
+}
+
+// inLanes is a second random graph below the first, whose nodes make some of the moves of both.
+func inLanes(seed uint64) diagram.Graph {
+	r := rand.New(rand.NewPCG(seed, 1))
+	g, below := randomGraph(seed), randomGraph(seed+1000)
+	g.Title += " in lanes"
+
+	for i := range g.Nodes {
+		g.Nodes[i].Lane = "above"
+	}
+
+	for _, n := range below.Nodes {
+		n.ID, n.Lane = "below "+n.ID, "below"
+		g.Nodes = append(g.Nodes, n)
+	}
+
+	for _, e := range below.Edges {
+		e.ID, e.From, e.To, e.Text = "below "+e.ID, "below "+e.From, "below "+e.To, ""
+		g.Edges = append(g.Edges, e)
+	}
+
+	for i := range g.Edges {
+		for range r.IntN(3) {
+			g.Edges[i].By = append(g.Edges[i].By, "below "+below.Nodes[r.IntN(len(below.Nodes))].ID)
+		}
+	}
+
+	return g
+}
+
+// numbered numbers all nodes.
+func numbered(g diagram.Graph) map[string]string {
+	numbers := map[string]string{}
+	for i, n := range g.Nodes {
+		numbers[n.ID] = fmt.Sprint(100 + i)
+	}
+
+	return numbers
 }
 
 // randomGraph has up to 40 nodes, circles, loops, several edges between the same nodes, and parts that are apart.
@@ -279,6 +336,9 @@ func TestNothingCoversALabel(t *testing.T) {
 
 	for seed := range *pictures {
 		graphs = append(graphs, randomGraph(uint64(seed)))
+		if seed%5 == 0 {
+			graphs = append(graphs, inLanes(uint64(seed)))
+		}
 	}
 
 	for _, g := range graphs {
@@ -288,8 +348,9 @@ func TestNothingCoversALabel(t *testing.T) {
 		}
 		second, _ := diagram.Layout(g)
 
-		svg := first.SVG(diagram.Paint{})
-		if again := second.SVG(diagram.Paint{}); again != svg {
+		paint := diagram.Paint{Numbers: numbered(g)}
+		svg := first.SVG(paint)
+		if again := second.SVG(paint); again != svg {
 			t.Errorf("%s: two pictures of the same graph differ", g.Title)
 		}
 
@@ -345,6 +406,8 @@ func TestALayoutNeedsNodesThatExist(t *testing.T) {
 		`two have the id "a"`:   {Nodes: []diagram.Node{{ID: "a"}, {ID: "a"}}},
 		`there is no node "b"`:  {Nodes: []diagram.Node{{ID: "a"}}, Edges: []diagram.Edge{{From: "a", To: "b"}}},
 		`there is no node "zz"`: {Nodes: []diagram.Node{{ID: "a"}}, Edges: []diagram.Edge{{From: "zz", To: "a"}}},
+		`there is no node "by"`: {Nodes: []diagram.Node{{ID: "a"}}, Edges: []diagram.Edge{{From: "a", To: "a", By: []string{"by"}}}},
+		`to the lane "two"`:     {Nodes: []diagram.Node{{ID: "a"}, {ID: "b", Lane: "two"}}, Edges: []diagram.Edge{{From: "a", To: "b"}}},
 	} {
 		if _, err := diagram.Layout(g); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -359,7 +422,7 @@ func TestALayoutNeedsNodesThatExist(t *testing.T) {
 // TestAPictureIsPaintedByIDs: classes, notes and marks are those of the paint, and texts are escaped.
 func TestAPictureIsPaintedByIDs(t *testing.T) {
 	picture, err := diagram.Layout(diagram.Graph{Title: "<t>", Nodes: []diagram.Node{{ID: "a", Text: "<a>", Doc: `"doc"`}, {ID: "b", Text: "b"}}, Edges: []diagram.Edge{
-		{ID: "one", From: "a", To: "b", Text: "<one>"}, {ID: "two", From: "a", To: "b", Text: "two"}, {ID: "self", From: "b", To: "b", Text: "self", Doc: "<why>"},
+		{ID: "one", From: "a", To: "b", Text: "<one>", By: []string{"a", "b"}}, {ID: "two", From: "a", To: "b", Text: "two"}, {ID: "self", From: "b", To: "b", Text: "self", Doc: "<why>"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -367,10 +430,10 @@ func TestAPictureIsPaintedByIDs(t *testing.T) {
 
 	svg := picture.SVG(diagram.Paint{
 		Nodes: map[string]string{"a": "present"}, Edges: map[string]string{"one": "taken", "two": "may taken"},
-		Notes: map[string]string{"b": "1,000 <"}, Marks: map[string]string{"one": "12", "self": "3"},
+		Notes: map[string]string{"b": "1,000 <"}, Marks: map[string]string{"one": "12", "self": "3"}, Numbers: map[string]string{"b": "7"}, Docs: map[string]string{"b": "<doc>", "two": "why"},
 	})
 	for _, want := range []string{
-		`<g class="node present" data-node="a">`, `<g class="line taken may">`, `class="label taken" data-edge="one"`, `class="label may taken" data-edge="two"`,
+		`<g class="node present" id="node-0" data-node="a">`, `<a href="#node-0"><text`, `>by &lt;a&gt;, b</text></a>`, `data-number="b"`, ">7</text>", "<title>&lt;doc&gt;</title>", "<title>why</title>two</text>", `<g class="line taken may">`, `class="label taken" data-edge="one"`, `class="label may taken" data-edge="two"`,
 		`>1,000 &lt;</text>`, `>12</text>`, `>3</text>`, "<title>&lt;t&gt;</title>", ">&lt;a&gt;</text>", "<title>&lt;why&gt;</title>self</text>", "<title>&#34;doc&#34;</title>",
 	} {
 		if !strings.Contains(svg, want) {

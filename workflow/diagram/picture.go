@@ -10,38 +10,70 @@ import (
 // Picture is a graph whose nodes and edges have their positions. It can be painted many times.
 type Picture struct {
 	graph         Graph
-	width, height float64 // in pixels
-	boxes         []rect  // of the nodes
-	routes        []route
+	by            []string       // who makes the moves of the edges
+	makers        map[string]int // the index of each node that makes moves
+	width, height float64        // in pixels
+	boxes         []rect         // of the nodes
+	lanes         []drawnLane
+}
+
+// drawnLane is a lane with the positions of its lines. Its name stands at the top, if it has one.
+type drawnLane struct {
+	name   string
+	top    float64
+	nodes  []int
+	routes []route
 }
 
 // Layout gives the nodes and edges of a graph their positions, in a picture that is read from left to right.
 // The same graph has the same picture. Layout fails if two nodes have the same id, or if an edge leads to a
-// node that there is not. It takes milliseconds for a definition of forty states.
+// node that there is not, or to one of another lane. It takes milliseconds for a definition of forty states.
 func Layout(g Graph) (*Picture, error) {
 	index, err := g.validate()
 	if err != nil {
 		return nil, err
 	}
 
-	r := newGrid(g, index)
-	r.order()
-	r.measure(g)
-	r.setY()
-
-	p := &Picture{graph: g, width: r.setX(), boxes: make([]rect, len(g.Nodes))}
-	r.each(func(q *place) { p.height = max(p.height, q.y+q.height/2+margin) })
-
-	for i, q := range r.nodes {
-		p.boxes[i] = q.box()
+	p := &Picture{graph: g, makers: map[string]int{}, boxes: make([]rect, len(g.Nodes))}
+	for _, e := range g.Edges {
+		p.by = append(p.by, g.by(e, index))
+		for _, id := range e.By {
+			p.makers[id] = index[id]
+		}
 	}
 
-	ports := r.ports()
-	for _, l := range r.lines {
-		p.routes = append(p.routes, r.route(l, ports[l]))
+	for _, l := range g.lanes(index) {
+		p.add(l)
 	}
 
 	return p, nil
+}
+
+// add lays out a lane below the others.
+func (p *Picture) add(l *lane) {
+	r := newGrid(l)
+	r.order()
+	r.measure()
+
+	out := drawnLane{name: l.name, top: p.height, nodes: l.at}
+	top := p.height
+	if l.name != "" {
+		top += headingHeight
+	}
+	r.setY(top + margin)
+
+	p.width = max(p.width, r.setX())
+	r.each(func(q *place) { p.height = max(p.height, q.y+q.height/2+margin) })
+
+	for i, q := range r.nodes {
+		p.boxes[l.at[i]] = q.box()
+	}
+
+	ports := r.ports()
+	for _, line := range r.lines {
+		out.routes = append(out.routes, r.route(line, ports[line]))
+	}
+	p.lanes = append(p.lanes, out)
 }
 
 // rect is a rectangle around its middle.
@@ -55,7 +87,7 @@ func (p *place) box() rect {
 // route is a line as it is drawn.
 type route struct {
 	curves []curve
-	edges  []int
+	edges  []int // in the whole graph
 	// The first label stands with its baseline at this position, the others below it.
 	x, y float64
 	// anchor says which part of a label is at x, in SVG's words: start, middle or end.
@@ -73,11 +105,11 @@ func join(x, y, toX, toY float64) curve {
 
 func (r *grid) route(l *line, ports [2]float64) route {
 	if l.isLoop() {
-		return loop(r.nodes[l.from], l.edges)
+		return r.loop(r.nodes[l.from], l.edges)
 	}
 	first, last := l.places[0], l.places[len(l.places)-1]
 
-	out := route{edges: l.edges, anchor: "start"}
+	out := route{edges: r.lane.whole(l.edges), anchor: "start"}
 	x, y := first.x+first.width/2, ports[0]
 	level := func(toX float64) {
 		if toX > x {
@@ -121,16 +153,17 @@ func (r *grid) route(l *line, ports [2]float64) route {
 }
 
 // loop leads from the top of a node back to it, below its labels.
-func loop(p *place, edges []int) route {
+func (r *grid) loop(p *place, edges []int) route {
 	box := p.box()
+	_, height := r.lane.room(p.labels)
 	top := box.y - box.height/2
 	half := min(box.width/2-6, 22)
 
 	return route{
 		curves: []curve{{{box.x - half, top}, {box.x - half, top - loopHeight}, {box.x + half, top - loopHeight}, {box.x + half, top}}},
-		edges:  edges,
+		edges:  r.lane.whole(edges),
 		x:      box.x,
-		y:      top - loopHeight - labelHeight*float64(len(edges)-1) + 2,
+		y:      top - loopHeight - height + labelHeight + 2,
 		anchor: "middle",
 	}
 }

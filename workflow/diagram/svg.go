@@ -15,8 +15,12 @@ type Paint struct {
 	Nodes, Edges map[string]string
 	// Notes have a second line for the text of nodes, by their ids.
 	Notes map[string]string
+	// Docs are shown when the texts of edges or nodes are pointed at, by their ids, in place of their own.
+	Docs map[string]string
 	// Marks stand beside the texts of edges, by their ids: the numbers of a way. There is room for three letters.
 	Marks map[string]string
+	// Numbers stand at the lower edges of nodes, by their ids. There is room for three letters.
+	Numbers map[string]string
 }
 
 // style paints a picture that stands alone.
@@ -28,7 +32,7 @@ const style = `<style>
 .diagram .inner{fill:none}
 .diagram .start circle{fill:#424a53}
 .diagram text{fill:#1f2328}
-.diagram .label{fill:#0550ae;font-size:11px}
+.diagram .label,.diagram .by{fill:#0550ae;font-size:11px}
 .diagram .note{fill:#1a7f37;font-weight:bold}
 .diagram .some rect{fill:#dafbe1}
 @media(prefers-color-scheme:dark){
@@ -38,7 +42,7 @@ const style = `<style>
 .diagram rect{fill:#161b22;stroke:#8b949e}
 .diagram .start circle{fill:#8b949e}
 .diagram text{fill:#e6edf3}
-.diagram .label{fill:#79c0ff}
+.diagram .label,.diagram .by{fill:#79c0ff}
 .diagram .note{fill:#3fb950}
 .diagram .some rect{fill:#12261e}
 }
@@ -57,16 +61,35 @@ func (p *Picture) SVG(paint Paint) string {
 		b.WriteString(style)
 	}
 
-	for _, r := range p.routes {
-		p.writeLine(&b, r, paint)
-	}
-
-	for i := range p.graph.Nodes {
-		p.writeNode(&b, i, paint)
+	for i, l := range p.lanes {
+		p.writeLane(&b, i, l, paint)
 	}
 	b.WriteString("</svg>\n")
 
 	return b.String()
+}
+
+// writeLane writes the lines and nodes of a lane. All but the first one have a rule above them.
+func (p *Picture) writeLane(b *strings.Builder, i int, l drawnLane, paint Paint) {
+	class := "lane"
+	if i > 0 {
+		class += " further"
+		fmt.Fprintf(b, `<path class="rule" d="M0 %sH%s"/>`, short(l.top), short(p.width))
+	}
+	fmt.Fprintf(b, `<g class="%s">`+"\n", class)
+
+	if l.name != "" {
+		fmt.Fprintf(b, `<text class="heading" x="%g" y="%s">%s</text>`+"\n", margin, short(l.top+headingHeight+4), html.EscapeString(l.name))
+	}
+
+	for _, r := range l.routes {
+		p.writeLine(b, r, paint)
+	}
+
+	for _, i := range l.nodes {
+		p.writeNode(b, i, paint)
+	}
+	b.WriteString("</g>\n")
 }
 
 func (p *Picture) writeLine(b *strings.Builder, r route, paint Paint) {
@@ -82,18 +105,40 @@ func (p *Picture) writeLine(b *strings.Builder, r route, paint Paint) {
 	last := r.curves[len(r.curves)-1]
 	fmt.Fprintf(b, `<g class="%s"><path d="%s"/>%s`, html.EscapeString(classes), r.path(), head(last[2], last[3]))
 
-	for n, i := range r.edges {
-		p.writeLabel(b, r, n, p.graph.Edges[i], paint)
+	y := r.y
+	for _, i := range r.edges {
+		y = p.writeLabel(b, r, y, i, paint)
 	}
 	b.WriteString("</g>\n")
 }
 
-// writeLabel writes the n-th label of a line, with its mark beside it.
-func (p *Picture) writeLabel(b *strings.Builder, r route, n int, e Edge, paint Paint) {
-	y := r.y + labelHeight*float64(n)
-	class := html.EscapeString(strings.TrimSpace("label " + paint.Edges[e.ID]))
-	writeText(b, r.x, y, fmt.Sprintf(`class="%s" data-edge="%s" text-anchor="%s"`, class, html.EscapeString(e.ID), r.anchor), labelLetterWidth, e.Text, e.Doc)
+// writeLabel writes the label of an edge, with its mark beside it and who makes the move below it. It returns where the next one stands.
+func (p *Picture) writeLabel(b *strings.Builder, r route, y float64, edge int, paint Paint) (next float64) {
+	e := p.graph.Edges[edge]
+	classes := html.EscapeString(paint.Edges[e.ID])
 
+	if e.Text != "" {
+		attributes := fmt.Sprintf(`class="%s" data-edge="%s" text-anchor="%s"`, strings.TrimSpace("label "+classes), html.EscapeString(e.ID), r.anchor)
+		writeText(b, r.x, y, attributes, labelLetterWidth, e.Text, cmp.Or(paint.Docs[e.ID], e.Doc))
+		writeMark(b, r, y, e, paint)
+		y += labelHeight
+	}
+
+	if p.by[edge] != "" {
+		attributes := fmt.Sprintf(`class="%s" data-by="%s" text-anchor="%s"`, strings.TrimSpace("by "+classes), html.EscapeString(e.ID), r.anchor)
+		fmt.Fprintf(b, `<a href="#%s">`, nodeID(p.makers[e.By[0]]))
+		writeText(b, r.x, y, attributes, labelLetterWidth, p.by[edge], "")
+		b.WriteString("</a>")
+		y += labelHeight
+	}
+
+	return y
+}
+
+// nodeID is the id that the element of a node that makes moves has on its page.
+func nodeID(index int) string { return fmt.Sprint("node-", index) }
+
+func writeMark(b *strings.Builder, r route, y float64, e Edge, paint Paint) {
 	mark := paint.Marks[e.ID]
 	if mark == "" {
 		return
@@ -107,7 +152,8 @@ func (p *Picture) writeLabel(b *strings.Builder, r route, n int, e Edge, paint P
 	case "middle":
 		x = r.x + width/2
 	}
-	fmt.Fprintf(b, `<text x="%s" y="%s" class="mark" text-anchor="%s">%s</text>`, short(x), short(y), anchor, html.EscapeString(mark))
+	class := html.EscapeString(strings.TrimSpace("mark " + paint.Edges[e.ID]))
+	fmt.Fprintf(b, `<text x="%s" y="%s" class="%s" text-anchor="%s">%s</text>`, short(x), short(y), class, anchor, html.EscapeString(mark))
 }
 
 // head is the head of an arrow that arrives from a handle of its curve: level, or from above.
@@ -151,10 +197,14 @@ func (p *Picture) writeNode(b *strings.Builder, i int, paint Paint) {
 	note := cmp.Or(paint.Notes[n.ID], cut(n.Note))
 	x, y := box.x-box.width/2, box.y-box.height/2
 
-	fmt.Fprintf(b, `<g class="%s" data-node="%s">`, html.EscapeString(strings.Join(strings.Fields("node "+string(n.Shape)+" "+paint.Nodes[n.ID]), " ")), html.EscapeString(n.ID))
+	id := ""
+	if _, makes := p.makers[n.ID]; makes {
+		id = fmt.Sprintf(` id="%s"`, nodeID(i))
+	}
+	fmt.Fprintf(b, `<g class="%s"%s data-node="%s">`, html.EscapeString(strings.Join(strings.Fields("node "+string(n.Shape)+" "+paint.Nodes[n.ID]), " ")), id, html.EscapeString(n.ID))
 
-	if n.Doc != "" {
-		fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(n.Doc))
+	if doc := cmp.Or(paint.Docs[n.ID], n.Doc); doc != "" {
+		fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(doc))
 	}
 
 	if n.Shape == Start {
@@ -175,5 +225,19 @@ func (p *Picture) writeNode(b *strings.Builder, i int, paint Paint) {
 		fmt.Fprintf(b, `<text class="note" x="%s" y="%s" text-anchor="middle">%s</text>`, short(box.x), short(box.y+13), html.EscapeString(note))
 	}
 	writeText(b, box.x, base, `text-anchor="middle"`, letterWidth, n.Text, "")
+	writeNumber(b, box, n.ID, paint)
 	b.WriteString("</g>\n")
+}
+
+// writeNumber writes the number of a node on its lower edge, where no line ends.
+func writeNumber(b *strings.Builder, box rect, id string, paint Paint) {
+	number := paint.Numbers[id]
+	if number == "" {
+		return
+	}
+
+	width := widthOf(number, labelLetterWidth)
+	x, bottom := box.x-box.width/2+6, box.y+box.height/2
+	fmt.Fprintf(b, `<rect class="number" x="%s" y="%s" width="%s" height="14" rx="7"/>`, short(x), short(bottom-7), short(width+10))
+	writeText(b, x+5, bottom+4, fmt.Sprintf(`class="number" data-number="%s"`, html.EscapeString(id)), labelLetterWidth, number, "")
 }

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/dynamodb/keyspace"
+	"ratchet/embedded/internal/dynamodb/pages"
 	"ratchet/embedded/internal/dynamodb/views"
 )
 
@@ -157,7 +158,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 
 	// pageOf begins to read the index of that name, or the table.
 	pageOf := func(index *string) func() error {
-		in := &pageIn{IndexName: index}
+		in := &pages.Request{IndexName: index}
 
 		v, err := views.New(s.tables.Get("items"), index, "", false)
 		if err != nil {
@@ -166,7 +167,7 @@ func TestAReadThatBeganBeforeItsIndexWasDeleted(t *testing.T) {
 
 		return func() error {
 			lo, hi := v.Segment(nil, nil)
-			return (&page{in: in, view: v}).read(s, lo, hi, false)
+			return (&pages.Page{In: in, View: v}).Read(s.db, lo, hi, false)
 		}
 	}
 	name := "by-k"

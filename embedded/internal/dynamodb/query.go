@@ -6,12 +6,13 @@ import (
 
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/pages"
 	"ratchet/embedded/internal/dynamodb/views"
 	"ratchet/embedded/internal/expression"
 )
 
 type queryIn struct {
-	pageIn
+	pages.Request
 	KeyConditionExpression *string
 	ScanIndexForward       *bool
 	KeyConditions          map[string]legacy.Condition
@@ -26,7 +27,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
-	pg := &page{in: &in.pageIn}
+	pg := &pages.Page{In: &in.Request}
 
 	terms, err := in.parse(pg)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg.view = v
+	pg.View = v
 
 	cond, err := v.Condition(terms, in.ExclusiveStartKey)
 	if err != nil {
@@ -61,28 +62,28 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		}
 	}
 
-	if err := pg.checkQueryPaths(); err != nil {
+	if err := checkQueryPaths(pg); err != nil {
 		return nil, err
 	}
 
 	// With a start key the bounds are only a part of the range of one key.
-	pg.single = in.ExclusiveStartKey == nil && v.Single(cond)
+	pg.Single = in.ExclusiveStartKey == nil && v.Single(cond)
 
 	// A start key at the end of the range leaves nothing to read.
 	if bytes.Compare(lo, hi) < 0 {
-		if err := pg.read(s, lo, hi, reverse); err != nil {
+		if err := pg.Read(s.db, lo, hi, reverse); err != nil {
 			return nil, err
 		}
 	}
-	pg.charge(s)
+	s.chargePage(pg)
 
-	return pg.answer(), nil
+	return pg.Answer(), nil
 }
 
 // constrain checks the members against the API model.
 func (in *queryIn) constrain(s *Service) error {
 	c := model.Constraints{Alone: wordsOfLimit}
-	in.constrainSelect(&c)
+	in.ConstrainSelect(&c)
 	c.Capacity(in.ReturnConsumedCapacity)
 	legacy.ConstrainConditions(&c, in.QueryFilter, "queryFilter")
 	s.tables.ConstrainTable(&c, in.TableName, "tableName")
@@ -108,12 +109,12 @@ func wordsOfLimit(b model.Breach) string {
 // parse checks the request as far as it does not depend on the table. It sets the filter and the projection,
 // and returns the comparisons of the keys: of the KeyConditionExpression or, if there is none, of
 // KeyConditions.
-func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
+func (in *queryIn) parse(pg *pages.Page) (*expression.KeyTerms, error) {
 	// KeyConditions may stand beside a FilterExpression or a ProjectionExpression.
-	old := append(in.legacyParameters("QueryFilter", in.QueryFilter),
+	old := append(in.LegacyParameters("QueryFilter", in.QueryFilter),
 		legacy.Parameter{Name: "KeyConditions", Given: len(in.KeyConditions) > 0 && in.KeyConditionExpression != nil})
 
-	expressions := append(in.expressionParameters(), legacy.Parameter{Name: "KeyConditionExpression", Given: in.KeyConditionExpression != nil})
+	expressions := append(in.ExpressionParameters(), legacy.Parameter{Name: "KeyConditionExpression", Given: in.KeyConditionExpression != nil})
 	if err := legacy.RefuseMix(old, expressions); err != nil {
 		return nil, err
 	}
@@ -125,20 +126,20 @@ func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
 		return nil, err
 	}
 
-	if err := in.checkSelect(); err != nil {
+	if err := in.CheckSelect(); err != nil {
 		return nil, err
 	}
 
-	if err := pg.setLegacyFilter(in.QueryFilter); err != nil {
+	if err := pg.SetLegacyFilter(in.QueryFilter); err != nil {
 		return nil, err
 	}
 
 	var err error
-	if pg.project, err = legacy.AttributesToGet(in.AttributesToGet); err != nil {
+	if pg.Project, err = legacy.AttributesToGet(in.AttributesToGet); err != nil {
 		return nil, err
 	}
 
-	if err := in.checkStartValues(); err != nil {
+	if err := in.CheckStartValues(); err != nil {
 		return nil, err
 	}
 
@@ -155,7 +156,7 @@ func (in *queryIn) parse(pg *page) (*expression.KeyTerms, error) {
 }
 
 // keyTerms parses the expressions, if there are any, and returns the comparisons of the keys.
-func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerms, error) {
+func (in *queryIn) keyTerms(pg *pages.Page, p *expression.Params) (*expression.KeyTerms, error) {
 	var key *expression.KeyExpression
 	if in.KeyConditionExpression != nil {
 		if *in.KeyConditionExpression == "" {
@@ -170,7 +171,7 @@ func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerm
 
 	// The other expressions come before the terms of the key: so far the KeyConditionExpression
 	// was read as any condition.
-	if err := pg.parse(p); err != nil {
+	if err := pg.Parse(p); err != nil {
 		return nil, err
 	}
 
@@ -187,19 +188,19 @@ func (in *queryIn) keyTerms(pg *page, p *expression.Params) (*expression.KeyTerm
 }
 
 // checkQueryPaths checks the paths in the filter and the projection of a Query.
-func (pg *page) checkQueryPaths() error {
-	v := pg.view
-	if err := v.CheckProjection(pg.project); err != nil {
+func checkQueryPaths(pg *pages.Page) error {
+	v := pg.View
+	if err := v.CheckProjection(pg.Project); err != nil {
 		return err
 	}
 
-	if err := v.CheckFilter(pg.filter, pg.legacyFilter); err != nil {
+	if err := v.CheckFilter(pg.Filter, pg.LegacyFilter); err != nil {
 		return err
 	}
 
-	if err := v.CheckAllAttributes(pg.in.Select); err != nil {
+	if err := v.CheckAllAttributes(pg.In.Select); err != nil {
 		return err
 	}
 
-	return v.CheckFilterPaths(pg.filter)
+	return v.CheckFilterPaths(pg.Filter)
 }

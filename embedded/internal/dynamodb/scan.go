@@ -6,12 +6,13 @@ import (
 
 	"ratchet/embedded/internal/dynamodb/legacy"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/pages"
 	"ratchet/embedded/internal/dynamodb/views"
 	"ratchet/embedded/internal/wire"
 )
 
 type scanIn struct {
-	pageIn
+	pages.Request
 	Segment       *int64
 	TotalSegments *int64
 	ScanFilter    map[string]legacy.Condition
@@ -30,7 +31,7 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		return nil, err
 	}
 
-	pg := &page{in: &in.pageIn}
+	pg := &pages.Page{In: &in.Request}
 	if err := in.parse(pg); err != nil {
 		return nil, err
 	}
@@ -40,36 +41,36 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		return nil, err
 	}
 
-	if pg.view, err = views.New(t, in.IndexName, in.Select, in.ConsistentRead); err != nil {
+	if pg.View, err = views.New(t, in.IndexName, in.Select, in.ConsistentRead); err != nil {
 		return nil, err
 	}
 
 	// The start key is checked before the projection and the filter.
-	lo, hi, err := in.rangeOf(pg.view)
+	lo, hi, err := in.rangeOf(pg.View)
 	if err != nil {
 		return nil, err
 	}
 
-	if err := pg.view.CheckProjection(pg.project); err != nil {
+	if err := pg.View.CheckProjection(pg.Project); err != nil {
 		return nil, err
 	}
 
-	if err := pg.view.CheckFilterPaths(pg.filter); err != nil {
+	if err := pg.View.CheckFilterPaths(pg.Filter); err != nil {
 		return nil, err
 	}
 
-	if err := pg.read(s, lo, hi, false); err != nil {
+	if err := pg.Read(s.db, lo, hi, false); err != nil {
 		return nil, err
 	}
-	pg.charge(s)
+	s.chargePage(pg)
 
-	return pg.answer(), nil
+	return pg.Answer(), nil
 }
 
 // constrain checks the members against the API model.
 func (in *scanIn) constrain(s *Service) error {
 	var c model.Constraints
-	in.constrainSelect(&c)
+	in.ConstrainSelect(&c)
 	c.AtLeast(in.TotalSegments, "totalSegments", 1)
 	c.Capacity(in.ReturnConsumedCapacity)
 	s.tables.ConstrainTable(&c, in.TableName, "tableName")
@@ -93,8 +94,8 @@ func (in *scanIn) constrain(s *Service) error {
 
 // parse checks the request as far as it does not depend on the table, and sets the filter and the
 // projection.
-func (in *scanIn) parse(pg *page) (err error) {
-	if err := legacy.RefuseMix(in.legacyParameters("ScanFilter", in.ScanFilter), in.expressionParameters()); err != nil {
+func (in *scanIn) parse(pg *pages.Page) (err error) {
+	if err := legacy.RefuseMix(in.LegacyParameters("ScanFilter", in.ScanFilter), in.ExpressionParameters()); err != nil {
 		return err
 	}
 
@@ -103,21 +104,21 @@ func (in *scanIn) parse(pg *page) (err error) {
 		return err
 	}
 
-	if err := in.checkSelect(); err != nil {
+	if err := in.CheckSelect(); err != nil {
 		return err
 	}
 
 	// The projection comes before the filter, unlike in a Query: the service reports their
 	// faults in this order.
-	if pg.project, err = legacy.AttributesToGet(in.AttributesToGet); err != nil {
+	if pg.Project, err = legacy.AttributesToGet(in.AttributesToGet); err != nil {
 		return err
 	}
 
-	if err := pg.setLegacyFilter(in.ScanFilter); err != nil {
+	if err := pg.SetLegacyFilter(in.ScanFilter); err != nil {
 		return err
 	}
 
-	if err := in.checkStartValues(); err != nil {
+	if err := in.CheckStartValues(); err != nil {
 		return err
 	}
 
@@ -130,7 +131,7 @@ func (in *scanIn) parse(pg *page) (err error) {
 		return err
 	}
 
-	return pg.parse(p)
+	return pg.Parse(p)
 }
 
 // rangeOf returns the range of store keys to scan: the segment, from the ExclusiveStartKey on.

@@ -123,6 +123,9 @@ func TestReadsAndUpdatesAsOnAWS(t *testing.T) {
 		{"UpdateItem", `{"TableName":"single","Key":{"id":{"S":"there"}},"UpdateExpression":"REMOVE a.b"}`, "ValidationException: The document path provided in the update expression is invalid for update"},
 		{"UpdateItem", `{"TableName":"single","Key":{"id":{"S":"gone"}},"UpdateExpression":"SET a.b = :n","ExpressionAttributeValues":{":n":{"N":"1"}}}`, "ValidationException: The document path provided in the update expression is invalid for update"},
 		{"Query", `{"TableName":"single","KeyConditionExpression":"id = :a","ExpressionAttributeValues":{":a":{"S":"a"}},"ExclusiveStartKey":{"id":{"S":"a"}}}`, "ValidationException: The query can return at most one row and cannot be restarted"},
+		// The table's key is no condition of the index. Source: https://github.com/dynamoose/dynamoose/issues/992
+		{"Query", `{"TableName":"orders","IndexName":"by-state","KeyConditionExpression":"shop = :a","ExpressionAttributeValues":{":a":{"S":"a"}}}`, "ValidationException: Query condition missed key schema element: state"},
+		{"Query", `{"TableName":"orders","IndexName":"by-state","KeyConditionExpression":"shop = :a AND num = :n","ExpressionAttributeValues":{":a":{"S":"a"},":n":{"N":"1"}}}`, "ValidationException: Query condition missed key schema element: state"},
 	} {
 		if got := request(t, s, row.operation, row.body); got != row.want {
 			t.Errorf("%s %s\n got %s\nwant %s", row.operation, row.body, got, row.want)

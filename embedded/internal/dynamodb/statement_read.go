@@ -6,6 +6,7 @@ import (
 	"ratchet/embedded/internal/dynamodb/capacity"
 	"ratchet/embedded/internal/dynamodb/catalog"
 	"ratchet/embedded/internal/dynamodb/model"
+	"ratchet/embedded/internal/dynamodb/pages"
 	"ratchet/embedded/internal/dynamodb/statements"
 	"ratchet/embedded/internal/dynamodb/views"
 	"ratchet/embedded/internal/partiql"
@@ -29,11 +30,11 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 		return nil, err
 	}
 
-	pg := &page{
-		in:     &pageIn{ConsistentRead: in.ConsistentRead, Limit: in.Limit, ReturnConsumedCapacity: in.ReturnConsumedCapacity},
-		view:   v,
-		filter: stmt.Condition,
-		shape:  statements.Row(stmt.Columns),
+	pg := &pages.Page{
+		In:     &pages.Request{ConsistentRead: in.ConsistentRead, Limit: in.Limit, ReturnConsumedCapacity: in.ReturnConsumedCapacity},
+		View:   v,
+		Filter: stmt.Condition,
+		Shape:  statements.Row(stmt.Columns),
 	}
 
 	ranges := plan.Ranges
@@ -49,21 +50,21 @@ func (s *Service) executeSelect(in *executeStatementIn, stmt *partiql.Statement)
 			continue
 		}
 
-		if err := pg.read(s, r.Lo, r.Hi, plan.Reverse); err != nil {
+		if err := pg.Read(s.db, r.Lo, r.Hi, plan.Reverse); err != nil {
 			return nil, err
 		}
 
-		if pg.last != nil {
+		if pg.Last != nil {
 			break
 		}
 	}
-	pg.charge(s)
+	s.chargePage(pg)
 
-	out := pg.begin()
-	if pg.last != nil {
-		out.Text("NextToken", in.TokenAfter(pg.last))
+	out := pg.Begin()
+	if pg.Last != nil {
+		out.Text("NextToken", in.TokenAfter(pg.Last))
 	}
-	capacity.Add(out, in.ReturnConsumedCapacity, t.Name, pg.spent())
+	capacity.Add(out, in.ReturnConsumedCapacity, t.Name, pg.Spent())
 
 	return out.Done(), nil
 }

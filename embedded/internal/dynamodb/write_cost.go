@@ -1,6 +1,9 @@
 package dynamodb
 
-import "ratchet/embedded/internal/dynamodb/capacity"
+import (
+	"ratchet/embedded/internal/dynamodb/capacity"
+	"ratchet/embedded/internal/dynamodb/pages"
+)
 
 // spent returns the cost of a change: a unit for each 1 KB of the larger of the item before
 // and the item after, and the units of the entries that it changes in indexes. A transaction
@@ -48,4 +51,10 @@ func (s *Service) charge(table string, read, write capacity.Units) {
 	if s.cfg.Consumed != nil {
 		s.cfg.Consumed(table, read.Float(), write.Float())
 	}
+}
+
+// chargePage reports the capacity that a page consumed.
+func (s *Service) chargePage(pg *pages.Page) {
+	spent := pg.Spent()
+	s.charge(pg.View.Table.Name, spent.Total(), 0)
 }

@@ -155,3 +155,15 @@ func TestActivityRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestAWorkersNameHasABound tries a name that is too long. What every other test polls with has blanks and signs that
+// no name of a resource may have: a client library's own suite does that, and on AWS.
+func TestAWorkersNameHasABound(t *testing.T) {
+	b := open(t, t.TempDir())
+	activity := b.activity("w")
+
+	_, err := b.GetActivityTask(t.Context(), &sfn.GetActivityTaskInput{ActivityArn: &activity, WorkerName: aws.String(strings.Repeat("ä", 81))})
+	if code(err) != "ValidationException" || !strings.Contains(err.Error(), "at 'workerName' failed to satisfy constraint") {
+		t.Error(err)
+	}
+}

@@ -12,7 +12,6 @@ import (
 	"ratchet/embedded/internal/stepfunctions/machines"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/stepfunctions/waiting"
-	"ratchet/embedded/internal/store"
 )
 
 // expressSeconds is the longest time of an Express execution. expressAtATime is how many asynchronous
@@ -68,10 +67,8 @@ func (s *Service) queueExpress(k keys.Execution) {
 
 // recoverExpress queues the Express executions that have not ended.
 func (s *Service) recoverExpress() error {
-	prefix := keys.Of(keys.Express)
-
-	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, _ []byte) (bool, error) {
-		s.queueExpress(keys.Execution{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
+	return keys.Each(s.db, keys.Express, func(k, _ []byte) (bool, error) {
+		s.queueExpress(keys.ExecutionAt(k))
 		return true, nil
 	})
 }

@@ -136,10 +136,8 @@ func (c *cutter) answer(task waiting.Placed) {
 
 // check compares the counts of the Map Runs with their children.
 func (c *cutter) check() {
-	prefix := keys.Of(keys.MapRun)
-
-	err := c.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, _ []byte) (bool, error) {
-		r, err := c.svc.runs.Load(keys.Run{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
+	err := keys.Each(c.db, keys.MapRun, func(k, _ []byte) (bool, error) {
+		r, err := c.svc.runs.Load(keys.RunAt(k))
 		if err != nil {
 			return false, err
 		}

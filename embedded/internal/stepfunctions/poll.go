@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/stepfunctions/waiting"
+	"ratchet/embedded/internal/wire"
 )
 
 // pollTime is the time after which a poll without a task returns.
@@ -29,10 +32,8 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 	}
 
 	arn, worker := in[0], in[1]
-	if worker != "" {
-		if err := arns.CheckName(worker); err != nil {
-			return nil, err
-		}
+	if err := checkWorker(worker); err != nil {
+		return nil, err
 	}
 
 	if err := s.activities.Check(arn); err != nil {
@@ -70,6 +71,16 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 
 		return answer, nil
 	}
+}
+
+// checkWorker fails for a worker's name that is too long. The API takes any other one: it is no name of a resource,
+// and InvalidName is no error of the operation.
+func checkWorker(name string) error {
+	if utf8.RuneCountInString(name) <= arns.MaxName {
+		return nil
+	}
+
+	return wire.BadParameter("'"+name+"'", "workerName", "Member must have length less than or equal to "+strconv.Itoa(arns.MaxName))
 }
 
 // startTask marks the task as started and returns its token and input.

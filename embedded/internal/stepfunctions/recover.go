@@ -7,16 +7,14 @@ import (
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/mapruns"
 	"ratchet/embedded/internal/stepfunctions/waiting"
-	"ratchet/embedded/internal/store"
 )
 
 // recoverExecutions rebuilds queues and timers. It reads the states of running executions,
 // which are small, and not their documents.
 func (s *Service) recoverExecutions() error {
-	prefix := keys.Of(keys.Running)
+	return keys.Each(s.db, keys.Running, func(k, v []byte) (bool, error) {
+		id := keys.ExecutionAt(k)
 
-	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
-		id := keys.Execution{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)}
 		st, err := execution.ReadState(v)
 		if err != nil {
 			return false, fmt.Errorf("read execution %d: %w", id.ID, err)

@@ -128,7 +128,7 @@ func (b *bench) poll(activity string) *sfn.GetActivityTaskOutput {
 
 	out, err := b.GetActivityTask(b.t.Context(), &sfn.GetActivityTaskInput{
 		ActivityArn: &activity,
-		WorkerName:  aws.String("w"),
+		WorkerName:  aws.String("worker 1: /?"), // any text
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -223,7 +223,7 @@ func TestActivityRoundTrip(t *testing.T) {
 	}
 
 	if *h.Events[1].StateEnteredEventDetails.Name != "A" ||
-		*h.Events[3].ActivityStartedEventDetails.WorkerName != "w" ||
+		*h.Events[3].ActivityStartedEventDetails.WorkerName != "worker 1: /?" ||
 		*h.Events[4].ActivitySucceededEventDetails.Output != `{"y":2}` ||
 		*h.Events[6].ExecutionSucceededEventDetails.Output != `{"y":2}` {
 		t.Errorf("details are missing: %+v", h.Events)

@@ -212,3 +212,27 @@ func TestAFailedEvaluationTellsItsField(t *testing.T) {
 		}
 	}
 }
+
+// A history has the input of a state as its text is, and what a state has made without blanks.
+// Source: LocalStack's recordings of AWS (test_map_state_legacy_config_inline, test_map_state_nested, test_parallel_state_nested
+// and nine more of 2024-02 and 2024-03). Two of distributed Maps with a Label, of 2024-07 and 2024-08, have no
+// blanks in MapStateEntered: test_map_state_label and test_map_state_result_writer. What differs is not known, so the engine does
+// as the twelve.
+func TestAStatesInputKeepsItsBlanks(t *testing.T) {
+	b := open(t, t.TempDir())
+	const input = `["Hello",  "World"]`
+
+	execution := b.start(b.machine("m", `{"StartAt":"M","States":{"M":{"Type":"Map","ItemProcessor":{"StartAt":"I","States":{"I":{"Type":"Pass","End":true}}},"Next":"E"},"E":{"Type":"Succeed"}}}`), "", input)
+
+	events, _ := b.history(execution)
+	inputs := map[types.HistoryEventType]string{}
+	for _, e := range events {
+		if e.StateEnteredEventDetails != nil {
+			inputs[e.Type] = *e.StateEnteredEventDetails.Input
+		}
+	}
+
+	if inputs[types.HistoryEventTypeMapStateEntered] != input || inputs[types.HistoryEventTypeSucceedStateEntered] != `["Hello","World"]` {
+		t.Error(inputs)
+	}
+}

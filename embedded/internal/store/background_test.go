@@ -36,6 +36,8 @@ func (n *noTables) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 // that fails. It is opened again when the disk works.
 //
 // An opening that was given up leaves goroutines, so it is tried in a process of its own, as the program ends then.
+//
+//raced:here
 func TestOpeningEndsOnADiskThatCannotBeWritten(t *testing.T) {
 	const child = "STORE_TEST_OPENS_IN_VAIN"
 	if os.Getenv(child) != "" {

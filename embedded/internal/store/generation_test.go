@@ -36,6 +36,8 @@ func generations(t *testing.T, db *DB) (first, last, file uint64) {
 }
 
 // TestOldGenerationsAreDeleted: a store that was opened often keeps only the newest generations.
+//
+//raced:here
 func TestOldGenerationsAreDeleted(t *testing.T) {
 	t.Parallel()
 

@@ -228,6 +228,8 @@ const failingProcess = "RATCHET_TEST_FAILING_DISK"
 
 // TestAFailingDiskEndsTheProcess: a change that may not be on disk is not acknowledged, and not shown either. The
 // process also ends if the caller recovers from panics, as net/http does.
+//
+//raced:here
 func TestAFailingDiskEndsTheProcess(t *testing.T) {
 	rows := map[string]struct {
 		failed func(error)

@@ -254,6 +254,8 @@ func TestBarrier(t *testing.T) {
 }
 
 // CommitLater makes a batch visible at once, and durable with the next commit.
+//
+//raced:here
 func TestCommitLater(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	db := open(t, fs)

@@ -1,7 +1,8 @@
 // Command temporal runs workflows of four activities that do nothing on Temporal's embedded test
 // server, which keeps its data in SQLite in memory. It prints "ready". Then it reads lines with a
 // number of clients and a number of workflows, runs the workflows to their ends, and prints the
-// seconds that they took. It ends with its input. Only benchmarks use it.
+// seconds that they took. It ends with its input. With an address and the URL of far sides as arguments it runs orders
+// (order.go). Only benchmarks use it.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -28,6 +30,16 @@ func main() {
 	quiet := sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	server := temporaltest.NewServer(temporaltest.WithBaseClientOptions(client.Options{Logger: quiet}))
 	defer server.Stop()
+
+	if len(os.Args) == 3 {
+		http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 256
+		if err := serveOrders(server, os.Args[1], os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "temporal:", err)
+			os.Exit(1) //nolint:gocritic // the server's data is in memory
+		}
+
+		return
+	}
 
 	server.NewWorker(queue, func(r worker.Registry) {
 		r.RegisterWorkflow(fourSteps)

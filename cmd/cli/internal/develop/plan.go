@@ -18,7 +18,8 @@ import (
 
 const planHelp = `Reads a state machine (Amazon States Language, JSON or YAML; by default the one that Ratchet deploys) and
 an account's quotas, and answers: how many orders a second are possible and which limit binds
-first, what one order costs and how many history events it takes, and what a change gives.
+first, what one order costs and how many history events it takes, and what a change gives. With --rate it
+also says what so many orders a second need.
 
 The default quotas are those of us-east-1, us-west-2 and eu-west-1; --region other takes those of
 the other Regions. A file (--quotas) is a JSON object of names and numbers, such as
@@ -41,9 +42,11 @@ func planCommand(s *settings.Settings) *cobra.Command {
 		Use: "plan [FILE]", Short: "Compute orders per second, costs and the limit that binds first", Long: planHelp,
 		Args: cobra.MaximumNArgs(1),
 		Example: "  ratchet plan\n" +
+			"  ratchet plan --rate 1000\n" +
 			"  ratchet plan --wait AwaitShipped=72h --quota SendTaskSuccess=2000\n" +
 			"  ratchet plan my.asl.json --region other --json",
 	}
+	rate := c.Flags().Float64("rate", 0, "orders a second to say the needs of; 0: none")
 	region := c.Flags().String("region", "us-east-1", "us-east-1 (also us-west-2 and eu-west-1) or other")
 	file := c.Flags().String("quotas", "", "file with the account's quotas (JSON)")
 	quotas := c.Flags().StringArray("quota", nil, "one quota, NAME=NUMBER; repeat for more")
@@ -83,16 +86,33 @@ func planCommand(s *settings.Settings) *cobra.Command {
 			return exit.With(exit.Usage, err)
 		}
 
-		if s.JSON {
-			return terminal.PrintJSON(c.OutOrStdout(), report)
+		answer := planned{Report: report}
+		if *rate != 0 {
+			demand, err := report.Demand(*rate)
+			if err != nil {
+				return exit.UsageError("--rate: %w", err)
+			}
+			answer.Demand = &demand
 		}
 
-		_, err = fmt.Fprint(c.OutOrStdout(), report.Text())
+		if s.JSON {
+			return terminal.PrintJSON(c.OutOrStdout(), answer)
+		}
 
-		return err
+		if _, err = fmt.Fprint(c.OutOrStdout(), report.Text()); err != nil || answer.Demand == nil {
+			return err
+		}
+
+		return answer.Demand.Print(c.OutOrStdout())
 	}
 
 	return c
+}
+
+// planned is the answer of `ratchet plan`.
+type planned struct {
+	plan.Report
+	Demand *plan.Demand `json:"demand,omitempty"`
 }
 
 // readQuotas returns the quotas of the Region. Quotas in the file replace them, and quotas in the

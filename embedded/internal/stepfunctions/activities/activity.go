@@ -34,9 +34,8 @@ type List struct {
 // Open reads the activities of a store.
 func Open(db *store.DB, account arns.Account, clock *clock.Clock, ids *keys.Sequence) (*List, error) {
 	l := &List{db: db, account: account, clock: clock, ids: ids, activities: map[string]*activity{}}
-	prefix := keys.Of(keys.Activity)
 
-	err := db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
+	err := keys.Each(db, keys.Activity, func(_, v []byte) (bool, error) {
 		a := &activity{}
 		err := json.Unmarshal(v, a)
 		l.activities[a.Name] = a

@@ -65,6 +65,8 @@ func Compile(source string, access Access) (*Expression, error) {
 		return nil, err
 	}
 
+	plant(program)
+
 	return &Expression{source: source, program: program, found: found}, nil
 }
 

@@ -188,7 +188,12 @@ func TestPanicsAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	bindings := map[string]any{"sum": library().wrap(func([]any, any) (any, error) { panic("lost") })}
+	bindings, err := e.bindings(testScope())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	bindings["sum"] = library().wrap(func([]any, any) (any, error) { panic("lost") })
 	if v, err := e.call(bindings, newBudget(t.Context(), time.Now().Add(time.Minute))); err == nil || !strings.Contains(err.Error(), "lost") {
 		t.Errorf("%s %v", v, err)
 	}

@@ -32,16 +32,19 @@ var library = sync.OnceValue(func() *functions {
 
 	f.kind = reflect.TypeOf(f.language["sum"])
 	f.fixed = map[string]any{
-		"eval":      nil, // the service has $parse instead
 		"hash":      f.wrap(hashOf),
 		"parse":     f.wrap(parseJSON),
 		"partition": f.wrap(partition),
 		"range":     f.wrap(rangeOf),
 	}
 
-	for name, guard := range guards {
-		f.fixed[name] = guarded(f.language[name], guard)
+	for name, function := range f.language {
+		f.fixed[name] = f.bounded(function, guards[name])
 	}
+
+	f.fixed["eval"] = nil // the service has $parse instead
+
+	maps.Copy(f.fixed, f.planted())
 
 	// This comes after the guards, because matching wraps the guarded function.
 	f.fixed["match"] = matching(f.fixed["match"])

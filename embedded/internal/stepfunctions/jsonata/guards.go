@@ -7,14 +7,15 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
 // guards bound the functions of gnata that can make a large value, or work for long, in one
 // call. A guard returns the error of the limit that a call would pass.
 var guards = map[string]func(args []any, focus any) error{
-	"count":         shortArray,
-	"sum":           shortArray,
+	"append":        shortArrays,
+	"contains":      shortMatch,
 	"distinct":      fewObjects,
 	"formatBase":    wholeNumber,
 	"formatInteger": shortNumeral,
@@ -22,27 +23,86 @@ var guards = map[string]func(args []any, focus any) error{
 	"join":          shortJoin,
 	"match":         patternMatch,
 	"replace":       shortReplacement,
+	"split":         shortParts,
+	"spread":        fewMembers,
 	"string":        smallValue,
+	"zip":           shortArrays,
 }
 
-// guarded returns a function of gnata that calls a guard first.
-func guarded(function any, guard func(args []any, focus any) error) any {
-	f := reflect.ValueOf(function)
+// bounded returns a function of gnata that calls a guard first, if it has one, and whose value is no larger than
+// a value may be.
+func (f *functions) bounded(function any, guard func(args []any, focus any) error) any {
+	if guard == nil {
+		guard = func([]any, any) error { return nil }
+	}
 
-	return reflect.MakeFunc(f.Type(), func(in []reflect.Value) []reflect.Value {
+	original := reflect.ValueOf(function)
+
+	switch {
+	case original.Type() == f.kind:
+		call := original.Convert(reflect.TypeFor[builtin]()).Interface().(builtin)
+
+		return f.wrap(func(args []any, focus any) (any, error) {
+			if err := guard(args, focus); err != nil {
+				return nil, err
+			}
+
+			v, err := call(args, focus)
+			if err != nil {
+				return nil, err
+			}
+
+			return checked(v)
+		})
+	case original.Kind() != reflect.Func:
+		// A function with a signature: its value is about as large as its argument.
+		return function
+	}
+
+	// A function that gets the environment, whose type the library does not export.
+	return reflect.MakeFunc(original.Type(), func(in []reflect.Value) []reflect.Value {
 		args, _ := in[0].Interface().([]any)
 		if err := guard(args, in[1].Interface()); err != nil {
-			// The error goes through a pointer, because reflect.ValueOf would take the
-			// error's own type and not the interface.
-			return []reflect.Value{reflect.Zero(reflect.TypeFor[any]()), reflect.ValueOf(&err).Elem()}
+			return failed(err)
 		}
 
-		return f.Call(in)
+		out := original.Call(in)
+		if out[1].IsNil() {
+			if _, err := checked(out[0].Interface()); err != nil {
+				return failed(err)
+			}
+		}
+
+		return out
 	}).Interface()
 }
 
-func shortArray(args []any, _ any) error {
-	if items, ok := argument(args, 0).([]any); ok && len(items) > maxItems {
+// failed returns what a function returns that fails. The error goes through a pointer, because reflect.ValueOf
+// would take the error's own type and not the interface.
+func failed(err error) []reflect.Value {
+	return []reflect.Value{reflect.Zero(reflect.TypeFor[any]()), reflect.ValueOf(&err).Elem()}
+}
+
+// shortArrays bounds the arrays that a function puts together.
+func shortArrays(args []any, _ any) error {
+	size := 0
+	for _, arg := range args {
+		size += max(1, len(sequence(arg)))
+	}
+
+	if size > maxItems {
+		return errMemory
+	}
+
+	return nil
+}
+
+// fewMembers bounds the objects of one member each that a function makes.
+func fewMembers(args []any, _ any) error {
+	const most = 100_000 // of some hundred bytes each
+
+	left := most
+	if v := argument(args, 0); !countMembers(v, &left) {
 		return errMemory
 	}
 
@@ -51,19 +111,24 @@ func shortArray(args []any, _ any) error {
 
 // fewObjects bounds the comparison of each array and object with each other one.
 func fewObjects(args []any, _ any) error {
-	const most = 5000
+	const most = 50_000_000 // parts of values that are compared
 
-	items, _ := argument(args, 0).([]any)
-	count := 0
+	items := sequence(argument(args, 0))
+
+	count, left := 0, maxValue
 	for _, item := range items {
 		switch item.(type) {
 		case string, float64, bool, json.Number, nil:
 		default:
 			count++
+
+			if !fits(item, &left) {
+				return errMemory
+			}
 		}
 	}
 
-	if count > most {
+	if count*(maxValue-left)/nodeWeight > most {
 		return errTime
 	}
 
@@ -150,7 +215,11 @@ func shortJoin(args []any, _ any) error {
 	return nil
 }
 
-func shortReplacement(args []any, _ any) error {
+func shortReplacement(args []any, focus any) error {
+	if err := shortMatch(args, focus); err != nil {
+		return err
+	}
+
 	text, _ := argument(args, 0).(string)
 	replacement, _ := argument(args, 2).(string)
 
@@ -167,6 +236,54 @@ func shortReplacement(args []any, _ any) error {
 	return nil
 }
 
+// shortMatch bounds the work with a regular expression, which is its size times the length of the text, and the
+// list of the matches.
+func shortMatch(args []any, focus any) error {
+	const (
+		longest = 512 << 10 // bytes: twice the largest document
+		most    = 1 << 28   // instructions
+	)
+
+	text, _ := argument(args, 0).(string)
+	expression, _ := argument(args, 1).(map[string]any)
+
+	if expression == nil { // the text is the focus
+		expression, _ = argument(args, 0).(map[string]any)
+		text, _ = focus.(string)
+	}
+
+	source, _ := expression["pattern"].(string)
+	if source == "" {
+		return nil
+	}
+
+	if len(text) > longest {
+		return errMemory
+	}
+
+	parsed, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		return nil //nolint:nilerr // the function says so
+	}
+
+	program, err := syntax.Compile(parsed.Simplify())
+	if err == nil && len(program.Inst)*len(text) > most {
+		return errTime
+	}
+
+	return nil
+}
+
+// shortParts bounds the parts of a text.
+func shortParts(args []any, focus any) error {
+	text, _ := argument(args, 0).(string)
+	if separator, ok := argument(args, 1).(string); ok && strings.Count(text, separator) >= maxItems {
+		return errMemory
+	}
+
+	return shortMatch(args, focus)
+}
+
 // smallValue bounds a value that becomes a text.
 func smallValue(args []any, focus any) error {
 	v := focus
@@ -174,38 +291,7 @@ func smallValue(args []any, focus any) error {
 		v = args[0]
 	}
 
-	left := maxValue
-	if !fits(v, &left) {
-		return errMemory
-	}
+	_, err := checked(v)
 
-	return nil
-}
-
-// fits reports whether the text of a value takes about left bytes or less. A
-// value that occurs several times counts each time.
-func fits(v any, left *int) bool {
-	// Every value takes at least one byte.
-	*left--
-	ok := true
-
-	switch v := v.(type) {
-	case string:
-		*left -= len(v)
-	case []any:
-		for _, item := range v {
-			if !fits(item, left) {
-				return false
-			}
-		}
-	case orderedObject:
-		v.Range(func(name string, value any) bool {
-			*left -= len(name)
-			ok = fits(value, left)
-
-			return ok
-		})
-	}
-
-	return ok && *left >= 0
+	return err
 }

@@ -89,10 +89,16 @@ func (k Execution) History(chunk int64) []byte {
 // Number returns the number at the end of a key.
 func Number(k []byte) uint64 { return binary.BigEndian.Uint64(k[len(k)-8:]) }
 
+// ExecutionAt returns the execution whose numbers are at the end of a key.
+func ExecutionAt(k []byte) Execution { return Execution{Machine: Number(k[:len(k)-8]), ID: Number(k)} }
+
 // Run identifies a Map Run by the numbers of its machine and its own. In the keys of its executions the
 // Map Run's number stands in the place of the machine's number, so that they are listed by Map Run and not
 // among the machine's own executions.
 type Run struct{ Machine, ID uint64 }
+
+// RunAt returns the Map Run whose numbers are at the end of a key.
+func RunAt(k []byte) Run { return Run{Machine: Number(k[:len(k)-8]), ID: Number(k)} }
 
 // Record returns the key of the record of a Map Run.
 func (k Run) Record() []byte { return Of(MapRun, k.Machine, k.ID) }

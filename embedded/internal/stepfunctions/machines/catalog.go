@@ -36,9 +36,8 @@ func Open(db *store.DB, account arns.Account, clock *clock.Clock, random *rand.R
 		db: db, account: account, clock: clock, random: random, ids: ids,
 		machines: map[string]*Machine{}, revisions: map[uint64]*Revision{},
 	}
-	prefix := keys.Of(keys.Machine)
 
-	err := db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
+	err := keys.Each(db, keys.Machine, func(_, v []byte) (bool, error) {
 		m := &Machine{starts: &sync.RWMutex{}}
 		err := json.Unmarshal(v, m)
 		c.machines[m.Name] = m

@@ -36,16 +36,15 @@ func Open(
 	db *store.DB, account arns.Account, clock *clock.Clock, random *rand.Rand, ids *keys.Sequence, machines *machines.Catalog,
 ) (*Book, error) {
 	l := &Book{db: db, account: account, clock: clock, random: random, ids: ids, machines: machines, work: newWork()}
-	prefix := keys.Of(keys.MapRun)
 
-	return l, db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
+	return l, keys.Each(db, keys.MapRun, func(k, v []byte) (bool, error) {
 		var r struct{ Status execution.Status }
 		if err := json.Unmarshal(v, &r); err != nil {
 			return false, fmt.Errorf("read Map Run %d: %w", keys.Number(k), err)
 		}
 
 		if r.Status == execution.Running {
-			l.work.wake(keys.Run{Machine: keys.Number(k[:len(k)-8]), ID: keys.Number(k)})
+			l.work.wake(keys.RunAt(k))
 		}
 
 		return true, nil

@@ -1,0 +1,496 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"ratchet/internal/worker"
+	"ratchet/notify/webhooks"
+)
+
+// orderSystem is a system whose program runs the same order: reserve one of forty SKUs, charge, book, wait for two callbacks, and
+// tell the customer three times.
+type orderSystem struct {
+	name string
+	// command returns the program over the directory. It prints a line that begins with ready when it takes orders.
+	ready   string
+	command func(ctx context.Context, dir string, far *farSides) (*exec.Cmd, error)
+	// fill sets the stock of a SKU, place places an order: both may be repeated.
+	fill  func(ctx context.Context, client *http.Client, sku string) error
+	place func(ctx context.Context, client *http.Client, id, sku string) error
+	// report returns how the carrier reports.
+	report func(client *http.Client) func(ctx context.Context, p parcel, milestone string) error
+}
+
+const (
+	peerSKUs = 40
+	// peerOrders is how many orders a run has.
+	peerOrders = 1000
+)
+
+// benchOrderPeers runs the same orders on Ratchet and on Restate, each as the processes that a user would start, in turns.
+// Then it kills all processes of each in the middle of a run, starts them again and counts what the far sides have seen. Last it
+// runs orders on Ratchet and Temporal.
+func benchOrderPeers(ctx context.Context, work size) (figures []figure, err error) {
+	ours, err := ratchetSystem(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	node, err := restateSystem(ctx, "restate", "set", "run")
+	if err != nil {
+		return nil, fmt.Errorf("restate (needs Node, npm and its registry): %w", err)
+	}
+
+	golang, err := restateGoSystem(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("restate's Go SDK: %w", err)
+	}
+
+	orders := peerOrders
+	if work.rounds == 1 {
+		orders = 100
+	}
+
+	for _, running := range []int{64, 160} {
+		for _, theirs := range []*orderSystem{node, golang} {
+			more, err := comparePeers(ctx, ours, theirs, max(work.rounds, 1), orders, running)
+			if figures = append(figures, more...); err != nil {
+				return figures, err
+			}
+		}
+	}
+
+	for _, system := range []*orderSystem{ours, node, golang} {
+		run, err := runOrders(ctx, system, orders/2, 64, true)
+		if err != nil {
+			return figures, fmt.Errorf("%s, killed: %w", system.name, err)
+		}
+
+		figures = append(figures,
+			figure{name: "peer_lost_after_kill_" + system.name, value: float64(orders/2 - run.seen.ended), about: "orders without their three notices two minutes after kill -9 of all processes in the middle, and their start"},
+			figure{name: "peer_doubled_after_kill_" + system.name, value: float64(run.seen.doubled), about: "charges and parcels of one order under two keys"},
+			figure{name: "peer_repeats_after_kill_" + system.name, value: float64(run.seen.repeats), about: "requests to bank, carrier and receiver under a key that they had seen"})
+	}
+
+	// Its build takes minutes.
+	if work.rounds == 1 {
+		return figures, nil
+	}
+
+	temporal, err := temporalSystem(ctx)
+	if err != nil {
+		return figures, fmt.Errorf("temporal: %w", err)
+	}
+
+	// Fewer: it is some ten times slower.
+	more, err := comparePeers(ctx, ours, temporal, work.rounds, orders/4, 64)
+
+	return append(figures, more...), err
+}
+
+// comparePeers runs orders on two systems in turns.
+func comparePeers(ctx context.Context, ours, theirs *orderSystem, rounds, orders, running int) ([]figure, error) {
+	var rates, cpu [2][]float64
+	for range rounds {
+		for i, system := range []*orderSystem{ours, theirs} {
+			run, err := runOrders(ctx, system, orders, running, false)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %d at a time: %w", system.name, running, err)
+			}
+			rates[i], cpu[i] = append(rates[i], run.rate), append(cpu[i], run.cpu)
+		}
+	}
+
+	suffix := fmt.Sprintf("_%d", running)
+	figures := []figure{{
+		name: "orders_vs_" + theirs.name + suffix, value: ratio(rates[0], rates[1]),
+		about: fmt.Sprintf("orders per second, per those of %s: %d orders, %d at a time, stock, bank, carrier, two callbacks, three webhooks", theirs.name, orders, running),
+	}}
+
+	for i, system := range []*orderSystem{ours, theirs} {
+		beside := "_beside_" + theirs.name + suffix
+		figures = append(figures,
+			figure{name: "peer_orders_per_second_" + system.name + beside, value: median(rates[i]), unit: "1/s"},
+			figure{name: "peer_order_cpu_ms_" + system.name + beside, value: median(cpu[i]) * 1000, unit: "ms", about: "processor time of all processes of the system, for an order"})
+	}
+
+	return figures, nil
+}
+
+// peerRun is what a run has shown.
+type peerRun struct {
+	rate, cpu float64
+	seen      farCount
+}
+
+// runOrders runs orders on a new system, so many at a time. With kill, all its processes are killed in the middle and started
+// again.
+func runOrders(ctx context.Context, system *orderSystem, orders, running int, kill bool) (run peerRun, err error) {
+	dir, err := ordersDirectory()
+	if err != nil {
+		return run, err
+	}
+	defer os.RemoveAll(dir)
+
+	far := newFarSides()
+	defer far.close()
+
+	transport := &http.Transport{MaxIdleConnsPerHost: 256}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	far.report = system.report(client)
+
+	p, err := startSystem(ctx, system, dir, far)
+	if err != nil {
+		return run, err
+	}
+	defer func() { p.kill() }()
+
+	for i := range peerSKUs {
+		if err := system.fill(ctx, client, peerSKU(i)); err != nil {
+			return run, err
+		}
+	}
+
+	// The first orders open connections and compile what is compiled late.
+	if err := placeAll(ctx, system, far, client, "w-", 32, 16); err != nil {
+		return run, err
+	}
+
+	used := p.processorTime()
+	began := time.Now()
+
+	ended := make(chan error, 1)
+	go func() { ended <- placeAll(ctx, system, far, client, "o-", orders, running) }()
+
+	if kill {
+		for far.count().ended < 32+orders/2 {
+			if !worker.Wait(ctx, 10*time.Millisecond) {
+				return run, context.Cause(ctx)
+			}
+		}
+		p.kill()
+
+		if p, err = startSystem(ctx, system, dir, far); err != nil {
+			return run, errors.Join(err, <-ended)
+		}
+	}
+
+	if err := <-ended; err != nil && !kill {
+		return run, err
+	}
+
+	took := time.Since(began)
+	run = peerRun{rate: float64(orders) / took.Seconds(), cpu: (p.processorTime() - used).Seconds() / float64(orders), seen: far.count()}
+	run.seen.ended -= 32
+
+	return run, nil
+}
+
+func peerSKU(i int) string { return fmt.Sprintf("mug-%02d", i%peerSKUs) }
+
+// placeAll places orders and waits for the end of each, so many at a time.
+func placeAll(ctx context.Context, system *orderSystem, far *farSides, client *http.Client, prefix string, orders, running int) error {
+	return share(ctx, running, orders, func(ctx context.Context, i int) error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+		defer cancel()
+
+		id := fmt.Sprintf("%s%d", prefix, i)
+		// While the system is down, the customer tries again.
+		for {
+			err := system.place(ctx, client, id, peerSKU(i))
+			if err == nil {
+				break
+			}
+
+			if !worker.Wait(ctx, 100*time.Millisecond) {
+				return errors.Join(err, context.Cause(ctx))
+			}
+		}
+
+		if err := far.await(ctx, id); err != nil {
+			return fmt.Errorf("order %s: %w", id, err)
+		}
+
+		return nil
+	})
+}
+
+// systemProcess is the running program of a system, with the processes that it has started.
+type systemProcess struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser // which the program reads to its end
+	ending sync.Once
+}
+
+// startSystem starts the program in a group of its own and waits until it is ready.
+func startSystem(ctx context.Context, system *orderSystem, dir string, far *farSides) (*systemProcess, error) {
+	cmd, err := system.command(ctx, dir, far)
+	if err != nil {
+		return nil, err
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+
+	var said strings.Builder
+	cmd.Stderr = &said
+
+	p := &systemProcess{cmd: cmd}
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+
+	// A program that neither says it nor ends is ended.
+	late := time.AfterFunc(time.Minute, p.kill)
+	defer late.Stop()
+
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), system.ready) {
+			go func() { _, _ = io.Copy(io.Discard, out) }() // what it prints later
+			return p, nil
+		}
+	}
+	p.kill()
+
+	return nil, fmt.Errorf("%s did not say that it is ready: %.2000s", system.name, said.String())
+}
+
+// kill ends all processes of the group with SIGKILL.
+func (p *systemProcess) kill() {
+	p.ending.Do(func() {
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		_ = p.cmd.Wait() // "signal: killed"
+	})
+}
+
+// processorTime returns what the processes of the group have used. It needs /proc; elsewhere it is 0.
+func (p *systemProcess) processorTime() (all time.Duration) {
+	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, entry := range entries {
+		text, err := os.ReadFile(entry)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		// The name of the program is in parentheses and may contain spaces.
+		_, rest, _ := strings.Cut(string(text), ") ")
+
+		fields := strings.Fields(rest)
+		if len(fields) < 13 || fields[2] != fmt.Sprint(p.cmd.Process.Pid) {
+			continue
+		}
+
+		var user, system int64
+		_, _ = fmt.Sscan(fields[11]+" "+fields[12], &user, &system)
+		all += time.Duration(user+system) * 10 * time.Millisecond // ticks of 1/100 s on Linux
+	}
+
+	return all
+}
+
+// ratchetSystem is Ratchet as examples/bank, whose bank is reached over HTTP, by `dev`.
+func ratchetSystem(ctx context.Context) (*orderSystem, error) {
+	program, err := filepath.Abs(".cache/order-peer")
+	if err != nil {
+		return nil, err
+	}
+
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./examples/bank")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w: %s", err, out)
+	}
+
+	listen, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+
+	apiListen, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	api := "http://" + apiListen
+
+	secret := webhooks.NewSecret()
+
+	signer, err := webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{secret}})
+	if err != nil {
+		return nil, err
+	}
+
+	return &orderSystem{
+		name:  "ratchet",
+		ready: "Ratchet is running",
+		command: func(ctx context.Context, dir string, far *farSides) (*exec.Cmd, error) {
+			cmd := exec.CommandContext(ctx, program, "dev", "--data", filepath.Join(dir, "data"), "--listen", listen, "--api-listen", apiListen)
+			cmd.Env = append(os.Environ(), "BANK_URL="+far.URL+"/bank", "BANK_TOKEN=bench",
+				"RATCHET_CARRIER="+far.URL+"/carrier", "RATCHET_CARRIER_TOKEN=bench", "RATCHET_CARRIER_SECRET="+secret.Reveal(),
+				"RATCHET_NOTIFY="+far.URL+"/hooks", "RATCHET_WEBHOOK_SECRET="+secret.Reveal(), "RATCHET_ADMIN_LISTEN=off")
+
+			return cmd, nil
+		},
+		fill: func(ctx context.Context, client *http.Client, sku string) error {
+			return ask(ctx, client, http.MethodPut, api+"/v1/inventory/"+sku, map[string]int{"available": 1_000_000_000}, map[string]string{"Ratchet-Reason": "bench"}, http.StatusOK)
+		},
+		place: func(ctx context.Context, client *http.Client, id, sku string) error {
+			order := map[string]any{
+				"items": []any{map[string]any{"sku": sku, "quantity": 1, "price": 1250}},
+				"total": map[string]any{"amount": 1250, "currency": "EUR"},
+			}
+
+			return ask(ctx, client, http.MethodPut, api+"/v1/orders/"+id, order, nil, http.StatusOK, http.StatusCreated)
+		},
+		report: func(client *http.Client) func(context.Context, parcel, string) error {
+			return func(ctx context.Context, p parcel, milestone string) error {
+				return reportSigned(ctx, client, signer, api, p, milestone)
+			}
+		},
+	}, nil
+}
+
+// reportSigned sends a report to Ratchet. A report that waits for its order is taken, too.
+func reportSigned(ctx context.Context, client *http.Client, signer *webhooks.Keys, api string, p parcel, milestone string) error {
+	id := p.OrderID + "/" + milestone
+	body := fmt.Sprintf(`{"type":"shipment.%[3]s","timestamp":%[4]q,"data":{"id":%[1]q,"shipment":%[2]q,"orderId":%[5]q,"milestone":%[3]q}}`,
+		id, strings.ReplaceAll(p.key, "~", "/"), milestone, time.Now().UTC().Format(time.RFC3339), p.OrderID)
+
+	header, err := signer.Sign("rep_"+strings.ReplaceAll(id, "/", "_"), []byte(body))
+	if err != nil {
+		return err
+	}
+
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, api+"/v1/callbacks/carrier", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header = header
+	request.Header.Set("Content-Type", "application/json")
+
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+
+	said, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("report %s: %s: %s", id, answer.Status, said)
+	}
+
+	return err
+}
+
+// restateGoSystem is Restate's server with cmd/bench/peers/restatego.
+func restateGoSystem(ctx context.Context) (*orderSystem, error) {
+	program, err := filepath.Abs(".cache/restatego-peer")
+	if err != nil {
+		return nil, err
+	}
+
+	// A module of its own, because its dependencies are not Ratchet's.
+	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/restatego", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w: %s", err, out)
+	}
+
+	return restateSystem(ctx, "restate_go", "Set", "Run", program)
+}
+
+// restateSystem is Restate's server with the handlers of cmd/bench/peers/restate/order.mjs, or those of a program.
+func restateSystem(ctx context.Context, name, set, run string, program ...string) (*orderSystem, error) {
+	home, err := installRestate(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	// The server's addresses are the same after a kill.
+	var addresses []string
+	for range 4 {
+		address, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		_, port, _ := strings.Cut(address, ":")
+		addresses = append(addresses, port)
+	}
+	ingress := "http://127.0.0.1:" + addresses[0]
+
+	return &orderSystem{
+		name:  name,
+		ready: "ready",
+		command: func(ctx context.Context, dir string, far *farSides) (*exec.Cmd, error) {
+			data := filepath.Join(dir, "data")
+			if err := os.MkdirAll(data, 0o700); err != nil {
+				return nil, err
+			}
+
+			arguments := append([]string{filepath.Join(home, "order.mjs"), data, far.URL, strings.Join(addresses, ",")}, program...)
+
+			return exec.CommandContext(ctx, "node", arguments...), nil
+		},
+		fill: func(ctx context.Context, client *http.Client, sku string) error {
+			return ask(ctx, client, http.MethodPost, ingress+"/stock/"+sku+"/"+set, 1_000_000_000, nil, http.StatusOK)
+		},
+		place: func(ctx context.Context, client *http.Client, id, sku string) error {
+			return ask(ctx, client, http.MethodPost, ingress+"/order/"+id+"/"+run+"/send", map[string]any{"sku": sku, "quantity": 1, "amount": 1250}, nil, http.StatusOK, http.StatusAccepted)
+		},
+		report: func(client *http.Client) func(context.Context, parcel, string) error {
+			return func(ctx context.Context, p parcel, milestone string) error {
+				awaited := map[string]string{"shipped": p.Shipped, "delivered": p.Delivered}[milestone]
+
+				return ask(ctx, client, http.MethodPost, ingress+"/restate/awakeables/"+awaited+"/resolve", milestone, nil, http.StatusOK, http.StatusAccepted)
+			}
+		},
+	}, nil
+}
+
+// temporalSystem is Temporal's embedded server with cmd/bench/peers/temporal/order.go. Its data is in memory, and its stock is a
+// service beside it.
+func temporalSystem(ctx context.Context) (*orderSystem, error) {
+	program, err := buildTemporal(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	listen, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	url := "http://" + listen
+
+	return &orderSystem{
+		name:  "temporal",
+		ready: "ready",
+		command: func(ctx context.Context, _ string, far *farSides) (*exec.Cmd, error) {
+			return exec.CommandContext(ctx, program, listen, far.URL), nil
+		},
+		fill: func(context.Context, *http.Client, string) error { return nil },
+		place: func(ctx context.Context, client *http.Client, id, sku string) error {
+			return ask(ctx, client, http.MethodPut, url+"/orders/"+id, map[string]any{"sku": sku, "quantity": 1, "amount": 1250}, nil, http.StatusOK)
+		},
+		report: func(client *http.Client) func(context.Context, parcel, string) error {
+			return func(ctx context.Context, p parcel, milestone string) error {
+				return ask(ctx, client, http.MethodPost, url+"/orders/"+p.OrderID+"/"+milestone, nil, nil, http.StatusOK)
+			}
+		},
+	}, nil
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"ratchet/internal/worker"
+	"ratchet/server"
+	"ratchet/server/scenario"
+	"ratchet/transitions"
+)
+
+// ordersStored are the numbers of orders that are in the tables before a run. BENCH_ORDERS is the largest of them.
+var ordersStored = []int{10_000, 100_000, 1_000_000}
+
+// ordersStoredDefault is the largest number without BENCH_ORDERS.
+const ordersStoredDefault = 100_000
+
+// ordersRun is a run of the whole path beside stored orders.
+type ordersRun struct {
+	stored int
+	rate   float64
+	p99    time.Duration
+	// memory is the memory of the process at the end, in bytes, and fill how many orders were stored per second.
+	memory, fill float64
+}
+
+// benchOrdersGrowth drives orders through the whole path on tables that have more and more orders. The smallest number is
+// measured first and last, because the speed of the machine changes meanwhile.
+func benchOrdersGrowth(ctx context.Context, work size) (figures []figure, err error) {
+	sizes, err := storedSizes(os.Getenv("BENCH_ORDERS"))
+	if err != nil {
+		return nil, err
+	}
+
+	var runs []ordersRun
+	for _, stored := range append(sizes, sizes[0]) {
+		run, err := beside(ctx, stored, work.orders)
+		if err != nil {
+			return figures, fmt.Errorf("%d orders stored: %w", stored, err)
+		}
+		runs = append(runs, run)
+
+		fmt.Fprintf(os.Stderr, "%d orders stored: %.0f orders per second, reactions p99 %s, %.0f MB, stored at %.0f per second\n",
+			stored, run.rate, run.p99.Round(time.Millisecond), run.memory/1e6, run.fill)
+	}
+
+	first, largest, again := runs[0], runs[len(sizes)-1], runs[len(sizes)]
+	for _, run := range runs[:len(sizes)] {
+		suffix := "_stored_" + strconv.Itoa(run.stored)
+		figures = append(figures,
+			figure{name: "orders_per_second" + suffix, value: run.rate, unit: "1/s", about: fmt.Sprintf("%d orders with nothing to pay, in tables with %d others", work.orders, run.stored)},
+			figure{name: "reaction_p99_ms" + suffix, value: float64(run.p99.Milliseconds()), unit: "ms", about: "of these orders, from a transition to its effect"},
+			figure{name: "orders_memory_mb" + suffix, value: run.memory / 1e6, unit: "MB", about: "of the process, engine and driver included, after a collection"})
+	}
+
+	return append(figures, figure{
+		name:  "orders_growth_ratio",
+		value: largest.rate / ((first.rate + again.rate) / 2),
+		about: fmt.Sprintf("orders per second with %d orders stored, per that with %d, measured before and after", largest.stored, first.stored),
+	}), nil
+}
+
+// growthSizes returns the numbers of stored orders up to the text's, which is a number or empty.
+func storedSizes(text string) (sizes []int, err error) {
+	largest := ordersStoredDefault
+	if text != "" {
+		if largest, err = strconv.Atoi(text); err != nil || largest < ordersStored[0] {
+			return nil, fmt.Errorf("BENCH_ORDERS=%s: it must be a number of %d or more", text, ordersStored[0])
+		}
+	}
+
+	for _, n := range ordersStored {
+		if n < largest {
+			sizes = append(sizes, n)
+		}
+	}
+
+	return append(sizes, largest), nil
+}
+
+// beside drives orders on a new backend whose tables have the stored orders.
+func beside(ctx context.Context, stored, orders int) (g ordersRun, err error) {
+	g.stored = stored
+	plan := scenario.Default(orders)
+	plan.Free = true
+
+	s := &scenario.Session{Plan: plan}
+	s.Prepare = func(ctx context.Context, b *server.Backend) error {
+		began := time.Now()
+
+		if err := storeOrders(ctx, b, stored); err != nil {
+			return err
+		}
+		g.fill = float64(stored) / time.Since(began).Seconds()
+
+		return nil
+	}
+	s.Ended = func() { g.memory = residentMemory() }
+
+	if err := wholePath(ctx, s); err != nil {
+		return g, err
+	}
+	g.rate, g.p99 = float64(orders)/s.Took.Seconds(), s.Meter.Latency(0.99)
+
+	return g, nil
+}
+
+// storeOrders places orders that nothing else happens to, and waits until the workers have written the journal of the last ones.
+func storeOrders(ctx context.Context, b *server.Backend, n int) error {
+	id := func(i int) transitions.OrderID { return transitions.OrderID(scenario.StoredPrefix + strconv.Itoa(i)) }
+
+	err := share(ctx, 64, n, func(ctx context.Context, i int) error {
+		_, err := b.Orders.Create(ctx, transitions.NewOrder{
+			ID:    id(i),
+			Items: []transitions.Item{{SKU: "mug-00", Quantity: 1}},
+			Total: transitions.Money{Currency: "EUR"},
+		})
+
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	// A shard is read in order, and the last orders are in all of them.
+	for i := max(n-256, 0); i < n; i++ {
+		for {
+			rows, err := b.Orders.History(ctx, id(i), 0, 1)
+			if err != nil {
+				return err
+			}
+
+			if len(rows) > 0 {
+				break
+			}
+
+			if !worker.Wait(ctx, 50*time.Millisecond) {
+				return context.Cause(ctx)
+			}
+		}
+	}
+
+	return nil
+}
+
+// residentMemory returns the memory that this process has now, in bytes, after what is free was given back.
+func residentMemory() float64 {
+	debug.FreeOSMemory()
+
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		for line := range strings.Lines(string(status)) {
+			if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+				kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+				return kb * 1024
+			}
+		}
+	}
+
+	// Elsewhere: what Go has from the system.
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+
+	return float64(m.Sys - m.HeapReleased)
+}
+
+// ordersDirectory returns a new directory for a backend. BENCH_DIR is its parent, for numbers of orders that do not fit below
+// the directory of temporary files.
+func ordersDirectory() (string, error) {
+	if parent := os.Getenv("BENCH_DIR"); parent != "" {
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return "", err
+		}
+
+		return os.MkdirTemp(filepath.Clean(parent), "ratchet-bench-*")
+	}
+
+	return os.MkdirTemp("", "ratchet-bench-*")
+}

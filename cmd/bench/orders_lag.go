@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/internal/worker"
+	"ratchet/server"
+	"ratchet/streams/reactions"
+	"ratchet/transitions"
+)
+
+const (
+	// lagCallers offer orders as fast as they are taken.
+	lagCallers = 64
+	// lagFor is how long they do, at least.
+	lagFor = 30 * time.Second
+)
+
+// benchReactionLag offers orders over HTTP to one process, which serves the API and is a worker, as fast as it takes them. Its
+// callers send an order that is refused again after the time that the answer names.
+func benchReactionLag(ctx context.Context, work size) (figures []figure, err error) {
+	dir, err := ordersDirectory()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+
+	// The journal's handler is the first that sees each transition.
+	var lag, last atomic.Int64 // nanoseconds, and when the last transition was handled
+
+	b, err := server.Embed(server.Config{
+		Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notifications.jsonl"), CarrierDelay: 100 * time.Millisecond,
+		API: server.APIConfig{Rate: -1},
+	}, nil, server.Events{Reacted: func(handler string, c transitions.Change) {
+		if handler != reactions.JournalHandler {
+			return
+		}
+		last.Store(time.Now().UnixNano())
+
+		// Only one goroutine may store a larger one at a time.
+		for behind := int64(time.Since(c.Transition.At)); ; {
+			if seen := lag.Load(); behind <= seen || lag.CompareAndSwap(seen, behind) {
+				return
+			}
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+
+	if err := errors.Join(b.Init(ctx), b.Stock.Set(ctx, "mug", 1_000_000_000)); err != nil {
+		return nil, err
+	}
+
+	_, token, err := b.APIKeys.Create(ctx, auth.NewKey{Name: "bench", Tenant: auth.DefaultTenant, Scope: auth.Act})
+	if err != nil {
+		return nil, err
+	}
+
+	handler, err := b.APIHandler(ctx, false, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // no name is looked up
+	if err != nil {
+		return nil, err
+	}
+
+	running, stop := context.WithCancel(ctx)
+	group, groupCtx := errgroup.WithContext(running)
+	web := api.Server(handler)
+	group.Go(func() error {
+		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+
+		return nil
+	})
+	group.Go(func() error { <-groupCtx.Done(); return web.Close() })
+	group.Go(func() error { return b.Engine.Run(groupCtx) })
+	group.Go(func() error { return b.RunCarrier(groupCtx) })
+	group.Go(func() error { return b.Run(groupCtx, "worker") })
+	defer func() {
+		stop()
+		err = errors.Join(err, group.Wait())
+	}()
+
+	o := offers{url: "http://" + listener.Addr().String() + "/v1/orders", token: string(token), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: lagCallers}}}
+	defer o.client.CloseIdleConnections()
+
+	// A short run only shows that the part works.
+	took := lagFor
+	if work.rounds == 1 {
+		took = 2 * time.Second
+	}
+
+	if err := o.offer(groupCtx, took); err != nil {
+		return nil, err
+	}
+	offered := time.Now()
+
+	if err := quiet(groupCtx, &last); err != nil {
+		return nil, err
+	}
+
+	return []figure{
+		{name: "reaction_lag_s_full_load", value: time.Duration(lag.Load()).Seconds(), unit: "s", about: fmt.Sprintf("longest time from a transition to its first reaction, while one process takes orders over HTTP from %d callers as fast as it can", lagCallers)},
+		{name: "orders_taken_per_second", value: float64(o.taken.Load()) / took.Seconds(), unit: "1/s", about: "orders that it takes meanwhile"},
+		{name: "orders_slowed_percent", value: 100 * float64(o.slowed.Load()) / float64(max(o.taken.Load()+o.slowed.Load(), 1)), unit: "%", about: "requests that it answers with 429 reactions_behind"},
+		{name: "orders_catch_up_s", value: time.Unix(0, last.Load()).Sub(offered).Seconds(), unit: "s", about: "from the last order to the last reaction"},
+	}, nil
+}
+
+// quiet waits until no transition has been handled for three seconds.
+func quiet(ctx context.Context, last *atomic.Int64) error {
+	for time.Since(time.Unix(0, last.Load())) < 3*time.Second {
+		if !worker.Wait(ctx, 100*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+
+	return nil
+}
+
+// offers is callers of the API that place orders.
+type offers struct {
+	url, token    string
+	client        *http.Client
+	taken, slowed atomic.Int64
+}
+
+// offer places orders from all callers for the time.
+func (o *offers) offer(ctx context.Context, took time.Duration) error {
+	until := time.Now().Add(took)
+	callers, ctx := errgroup.WithContext(ctx)
+
+	for caller := range lagCallers {
+		callers.Go(func() error {
+			for n := 0; time.Now().Before(until); n++ {
+				if err := o.place(ctx, fmt.Sprintf("lag-%d-%d", caller, n), until); err != nil {
+					return err
+				}
+			}
+
+			return nil
+		})
+	}
+
+	return callers.Wait()
+}
+
+// place sends an order until it is taken or the time is over.
+func (o *offers) place(ctx context.Context, key string, until time.Time) error {
+	order, err := json.Marshal(map[string]any{"items": []any{map[string]any{"sku": "mug", "quantity": 1, "price": 0}}, "total": map[string]any{"amount": 0, "currency": "EUR"}})
+	if err != nil {
+		return err
+	}
+
+	for time.Now().Before(until) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(order))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Authorization", "Bearer "+o.token)
+		request.Header.Set("Idempotency-Key", key)
+
+		answer, err := o.client.Do(request)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+		_ = answer.Body.Close()
+
+		switch {
+		case err != nil:
+			return err
+		case answer.StatusCode == http.StatusCreated:
+			o.taken.Add(1)
+			return nil
+		case answer.StatusCode != http.StatusTooManyRequests:
+			return fmt.Errorf("place an order: %s: %s", answer.Status, text)
+		}
+		o.slowed.Add(1)
+
+		pause, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+		if err != nil {
+			return fmt.Errorf("Retry-After: %w", err)
+		}
+
+		if !worker.Wait(ctx, min(time.Duration(pause)*time.Second, time.Until(until))) {
+			return context.Cause(ctx)
+		}
+	}
+
+	return nil
+}
