@@ -263,7 +263,7 @@ func (b *Backend) deployedPermissions(line string) (all []deploy.Permission) {
 		if n, used := b.deployedQueueName(name); used {
 			add(n)
 		}
-	case "role":
+	case "role", "policy", "topic", "rule", "function":
 		add(deploy.Name{Text: name})
 	default:
 		all = append(all, deploy.Permission{Action: action, Name: deploy.Name{Text: what}})

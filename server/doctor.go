@@ -39,6 +39,10 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 		if cfg.Alarms, err = b.neededAlarms(); err != nil {
 			checks = append(checks, doctor.NewUnchecked("alarms", err.Error(), "report this as a fault of Ratchet"))
 		}
+
+		if cfg.Templates, err = b.neededTemplates(); err != nil {
+			checks = append(checks, doctor.NewUnchecked("templates", err.Error(), "report this as a fault of Ratchet"))
+		}
 	}
 	checks = append(checks, doctor.Examine(ctx, cfg)...)
 
@@ -176,6 +180,22 @@ func (b *Backend) neededAlarms() (needed []doctor.Alarm, err error) {
 	}
 
 	return needed, nil
+}
+
+// neededTemplates returns the templates that this program writes.
+func (b *Backend) neededTemplates() (*doctor.Templates, error) {
+	program, err := b.deployment()
+	if err != nil {
+		return nil, err
+	}
+
+	files, err := deploy.CloudFormation.Files(program)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return !strings.HasSuffix(name, ".yaml") })
+
+	return &doctor.Templates{Files: files, Prefix: b.Config.Prefix, StateMachineRole: "state-machine"}, nil
 }
 
 // neededQueue returns nil if no queue is configured.

@@ -72,6 +72,9 @@ func (a *account) Do(r *http.Request) (*http.Response, error) {
 		a.serveIAM(w, form)
 	case strings.HasPrefix(r.URL.Host, "monitoring."):
 		a.serveCloudWatch(w, body)
+	case strings.HasPrefix(r.URL.Host, "cloudcontrolapi."): // no template was deployed; tests/deploy has accounts in which they were
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"__type":"com.amazon.cloudapiservice#ResourceNotFoundException","Message":"not there"}`)
 	default:
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 		a.targets = append(a.targets, operation)

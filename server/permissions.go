@@ -15,10 +15,12 @@ import (
 const (
 	sandboxPart  = "sandbox"
 	requestsPart = string(PartRequests)
+	// doctorPart is only needed to compare what is deployed: the doctor says if it cannot.
+	doctorPart = "doctor"
 )
 
 // PermissionParts returns the parts that have a list of permissions below deploy/permissions, sorted:
-// the parts of a worker, and api, operator, sandbox and viewer.
+// the parts of a worker, and api, doctor, operator, sandbox and viewer.
 func PermissionParts() (parts []string) {
 	files, _ := fs.Glob(ratchet.Permissions, "deploy/permissions/*.txt") // the pattern is well-formed
 	for _, name := range files {
@@ -38,7 +40,7 @@ func (b *Backend) permissions(parts []string) ([]doctor.Permission, error) {
 	known := PermissionParts()
 	if len(parts) == 0 {
 		parts = slices.DeleteFunc(slices.Clone(known), func(part string) bool {
-			return part == sandboxPart && b.Bank == nil && b.Carrier == nil || part == requestsPart && b.Config.RequestsQueue == ""
+			return part == doctorPart || part == sandboxPart && b.Bank == nil && b.Carrier == nil || part == requestsPart && b.Config.RequestsQueue == ""
 		})
 	}
 
@@ -108,8 +110,8 @@ func (b *Backend) resources(resource string) []string {
 		return []string{"stateMachine:" + b.stateMachineName()}
 	case "execution":
 		return []string{"execution:" + b.stateMachineName() + ":*"}
-	case "role":
-		return nil // these permissions are for the doctor's own simulation of a role
+	case "role", "policy", "topic", "rule", "function":
+		return nil // these permissions are for the doctor's own calls
 	case "queue":
 		return b.queueResources(name)
 	}

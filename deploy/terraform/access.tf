@@ -160,6 +160,36 @@ locals {
         resources = [["table", "@refusals"]]
       },
     ]
+    doctor = [
+      {
+        actions   = ["cloudformation:GetResource", "logs:DescribeIndexPolicies", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:GetDataProtectionPolicy", "logs:ListTagsForResource"]
+        resources = [["other", "*"]]
+      },
+      {
+        actions   = ["lambda:GetFunction", "lambda:GetFunctionCodeSigningConfig", "lambda:GetFunctionRecursionConfig", "lambda:GetFunctionScalingConfig", "lambda:GetRuntimeManagementConfig"]
+        resources = [["function", "@*"]]
+      },
+      {
+        actions   = ["iam:GetPolicy", "iam:GetPolicyVersion", "iam:ListEntitiesForPolicy"]
+        resources = [["policy", "@*"]]
+      },
+      {
+        actions   = ["sqs:GetQueueAttributes", "sqs:ListQueueTags"]
+        resources = [["queue", "@requests"], ["queue", "@requests-dead-letters"]]
+      },
+      {
+        actions   = ["iam:GetRole", "iam:GetRolePolicy", "iam:ListAttachedRolePolicies", "iam:ListRolePolicies"]
+        resources = [["role", "@*"]]
+      },
+      {
+        actions   = ["events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"]
+        resources = [["rule", "@executions"]]
+      },
+      {
+        actions   = ["sns:GetDataProtectionPolicy", "sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic", "sns:ListTagsForResource"]
+        resources = [["topic", "@alarms"]]
+      },
+    ]
     jobs = [
       {
         actions   = ["states:ListStateMachines"]
@@ -638,6 +668,10 @@ locals {
     activity     = "arn:${local.partition}:states:${local.in_account}activity:"
     stateMachine = "arn:${local.partition}:states:${local.in_account}stateMachine:"
     role         = "arn:${local.partition}:iam::${local.account}:role/"
+    policy       = "arn:${local.partition}:iam::${local.account}:policy/"
+    topic        = "arn:${local.partition}:sns:${local.in_account}"
+    rule         = "arn:${local.partition}:events:${local.in_account}rule/"
+    function     = "arn:${local.partition}:lambda:${local.in_account}function:"
     execution    = "arn:${local.partition}:states:${local.in_account}execution:"
     other        = ""
   }
@@ -654,7 +688,7 @@ locals {
   # The parts of a process.
   roles = {
     worker        = ["activities", "stream", "requests", "notifications", "sweeps", "jobs"]
-    api           = ["api"]
+    api           = ["api", "doctor"]
     activities    = ["activities"]
     stream        = ["stream"]
     requests      = ["requests"]
@@ -664,8 +698,8 @@ locals {
   }
 
   people = {
-    viewer   = ["viewer"]
-    operator = ["viewer", "operator"]
+    viewer   = ["viewer", "doctor"]
+    operator = ["viewer", "operator", "doctor"]
   }
 
   attachments = merge(

@@ -21,6 +21,11 @@
 // simulation knows no policies of resources and no values of conditions. Permissions that could
 // neither be simulated nor tried are a check of their own.
 //
+// # Templates
+//
+// What the program's templates create on AWS beside tables, queues, the state machine and alarms is read by the Cloud
+// Control API and compared by package stack. What could not be read is a check of its own.
+//
 // # Cost
 //
 // The doctor writes nothing and creates nothing. For each table it consumes at most one read unit

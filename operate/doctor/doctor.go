@@ -31,6 +31,8 @@ type Config struct {
 	Queue *Queue
 	// Alarms are the alarms that the templates create.
 	Alarms []Alarm
+	// Templates are the templates of the program. Nil: what they create is not compared.
+	Templates *Templates
 	// Readers returns the names of the groups that read the stream with this ARN. Nil: not asked.
 	Readers func(ctx context.Context, streamARN string) ([]string, error)
 }
@@ -59,6 +61,8 @@ type examination struct {
 	probed map[Permission]bool
 	// described are the tables of cfg as they are, nil for tables that cannot be described.
 	described []*types.TableDescription
+	// machineRole is the ARN of the state machine's role, empty if it is not known.
+	machineRole string
 	// skews are how far the services' clocks were ahead in their answers.
 	skews []time.Duration
 }
@@ -113,6 +117,7 @@ func Examine(ctx context.Context, cfg Config) []Check {
 	}
 
 	checks = append(checks, e.checkAlarms(ctx)...)
+	checks = append(checks, e.checkResources(ctx)...)
 
 	// This check comes last, because it reports the permissions that no check before it has tried.
 	return append(checks, e.checkPermissions()...)

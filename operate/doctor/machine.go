@@ -98,6 +98,7 @@ func (e *examination) checkDeployed(ctx context.Context, arn string) (checks []C
 	}
 
 	role := aws.ToString(is.RoleArn)
+	e.machineRole = role
 
 	switch {
 	case m.AWS && strings.Contains(role, noRole):

@@ -52,7 +52,8 @@ var tried = []string{
 	"states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat",
 	"states:DescribeExecution", "states:GetExecutionHistory", "states:RedriveExecution",
 	"sqs:ListQueues", "sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
-	"cloudwatch:DescribeAlarms",
+	"cloudwatch:DescribeAlarms", "cloudformation:GetResource", "logs:DescribeIndexPolicies", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies",
+	"logs:GetDataProtectionPolicy", "logs:ListTagsForResource",
 }
 
 // canTry reports whether the permission can be tried without an effect. A pattern of queues names no

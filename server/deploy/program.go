@@ -98,7 +98,7 @@ type Policy struct {
 // Permission is an action of IAM on a resource.
 type Permission struct {
 	Action string
-	// Kind is table, queue, activity, stateMachine, execution or role. Empty: Name is an ARN, or "*".
+	// Kind is table, queue, activity, stateMachine, execution, role, policy, topic, rule or function. Empty: Name is an ARN, or "*".
 	Kind string
 	Name Name
 }
@@ -180,6 +180,7 @@ func camel(name string) string {
 var descriptions = map[string]string{
 	"activities":    "the activities of a worker",
 	"api":           "the HTTP API",
+	"doctor":        "what compares the deployment with the templates",
 	"jobs":          "acts on many subjects",
 	"notifications": "deliveries to endpoints",
 	"operator":      "commands that mend; with the policy viewer",

@@ -155,6 +155,9 @@ type role struct {
 	Policies []string
 }
 
+// doctorPart is the policy of those that compare what is deployed with the templates.
+const doctorPart = "doctor"
+
 // Roles returns the roles: of a worker with all parts, of the API, of each part alone, and of people.
 func (p page) Roles() []role {
 	own, ownParts := p.part("own"), p.part("parts")
@@ -167,7 +170,7 @@ func (p page) Roles() []role {
 
 	roles := []role{
 		{Name: "worker", Policies: slices.Concat(parts, own, ownParts)},
-		{Name: "api", Policies: append([]string{"api"}, ownParts...)},
+		{Name: "api", Policies: append([]string{"api", doctorPart}, ownParts...)},
 	}
 
 	for _, part := range p.Parts {
@@ -180,8 +183,8 @@ func (p page) Roles() []role {
 	}
 
 	return append(roles,
-		role{Name: "viewer", Person: true, Policies: []string{"viewer"}},
-		role{Name: "operator", Person: true, Policies: []string{"viewer", "operator"}})
+		role{Name: "viewer", Person: true, Policies: []string{"viewer", doctorPart}},
+		role{Name: "operator", Person: true, Policies: []string{"viewer", "operator", doctorPart}})
 }
 
 // part returns the name of a policy in a list, or nothing if there is no such policy.
@@ -319,6 +322,10 @@ var cloudFormationKinds = map[string]string{
 	"stateMachine": "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:stateMachine:",
 	"execution":    "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:execution:",
 	"role":         "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/",
+	"policy":       "arn:${AWS::Partition}:iam::${AWS::AccountId}:policy/",
+	"topic":        "arn:${AWS::Partition}:sns:${AWS::Region}:${AWS::AccountId}:",
+	"rule":         "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/",
+	"function":     "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:",
 }
 
 func cloudFormationARN(r resource) string {

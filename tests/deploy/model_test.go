@@ -229,6 +229,10 @@ func shortName(t *testing.T, arn string) string {
 	for start, short := range map[string]string{
 		"arn:aws:dynamodb:" + region + ":" + account + ":table/" + prefix:      "table/",
 		"arn:aws:iam::" + account + ":role/" + prefix:                          "role/",
+		"arn:aws:iam::" + account + ":policy/" + prefix:                        "policy/",
+		"arn:aws:sns:" + region + ":" + account + ":" + prefix:                 "topic/",
+		"arn:aws:events:" + region + ":" + account + ":rule/" + prefix:         "rule/",
+		"arn:aws:lambda:" + region + ":" + account + ":function:" + prefix:     "function/",
 		"arn:aws:sqs:" + region + ":" + account + ":" + prefix:                 "queue/",
 		"arn:aws:states:" + region + ":" + account + ":activity:" + prefix:     "activity/",
 		"arn:aws:states:" + region + ":" + account + ":stateMachine:" + prefix: "stateMachine/",

@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "write deploy/permissions as recorded")
 const root = "../../deploy"
 
 // parts are the parts that have permissions, and so a file below deploy/permissions.
-var parts = []string{"activities", "api", "jobs", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"}
+var parts = []string{"activities", "api", "doctor", "jobs", "notifications", "operator", "requests", "sandbox", "stream", "sweeps", "viewer"}
 
 // sometimes begins the reason of a permission that the run needs or does not need, as calls meet.
 const sometimes = "sometimes: "

@@ -94,6 +94,7 @@ var unused = map[string]string{
 	"cmd/cli/internal/settings.LongAnnotation": "a test over all commands",
 	"cmd/cli/internal/settings.MayCreateData":  "a test over all commands",
 	"cmd/cli/internal/settings.VariableOf":     "the reference has the variable of each setting",
+	"operate/doctor/stack.Kinds":               "tests hold the templates and docs/reference/deployed.md against them",
 	"deploy/build/oci.Write":                   "the programs of deploy/build, a module of its own, import it under another path",
 	"deploy/build/sbom.Of":                     "the programs of deploy/build, a module of its own, import it under another path",
 	"cmd/cli/internal/start.SampleOrder":       "the commands that dev prints are run by a test over all commands",
