@@ -462,6 +462,7 @@ func BenchmarkLayoutOfFortyStates(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(largest.Edges)), "edges")
 }
+
 // TestPositionsAreThoseOfThePicture: a client that draws by them draws what the SVG shows.
 func TestPositionsAreThoseOfThePicture(t *testing.T) {
 	graphs := []diagram.Graph{diagram.GraphOf(workflow.Order()), diagram.GraphOf(workflow.Payment())}
