@@ -18,13 +18,14 @@ import (
 	"ratchet/operate/processes"
 )
 
-// Why operations that change something leave no row in the audit table.
+// Why operations leave no row in the audit table.
 const (
 	byServices = "services request it for each piece of work; the order, payment, claim or action has its own record"
 	signed     = "it is public and signed by the sender"
+	asks       = "it changes nothing"
 )
 
-// notActs are the operations that change something without a row in the audit table.
+// notActs are the operations with another method than GET and without a row in the audit table.
 var notActs = map[string]string{
 	"acquire-lock":                  byServices,
 	"add-items":                     byServices,
@@ -63,6 +64,7 @@ var notActs = map[string]string{
 	"set-address":                   byServices,
 	"ship-parcel":                   byServices,
 	"void-payment":                  byServices,
+	"plan-migration":                asks,
 	"payment-callback":              signed, "carrier-callback": signed,
 }
 

@@ -127,6 +127,7 @@ func (w workflowShown) graph() diagram.Graph {
 			if !slices.Contains(t.From, s.State) {
 				continue
 			}
+
 			move := diagram.Move{From: s.State, Event: t.Event, To: t.To, Guards: t.If}
 			if t.After != nil {
 				move.After = t.After.Text

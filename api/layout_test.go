@@ -33,6 +33,7 @@ func TestTheWorkflowHasItsLayout(t *testing.T) {
 			moves = append(moves, from+"→"+tr.To+" "+tr.Event)
 		}
 	}
+
 	states := []string{}
 	for _, s := range got.States {
 		states = append(states, s.State)

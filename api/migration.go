@@ -33,7 +33,7 @@ func (s *service) migrationRoutes(h huma.API) {
 		method:  http.MethodPost,
 		path:    "/v1/workflow/migration",
 		tag:     "workflow",
-		scope:   auth.Admin,
+		scope:   auth.Act,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
 		summary: "Say what a migration with a mapping would do with the tenant's orders",

@@ -27,7 +27,8 @@ func TestNoTenantMakesWhatHasNoLimit(t *testing.T) {
 	admin.Personal = true
 
 	for _, row := range repeats {
-		if strings.HasSuffix(row.operation, "-callback") { // signed by the carrier or the bank
+		// Signed by the carrier or the bank, or it changes nothing.
+		if strings.HasSuffix(row.operation, "-callback") || notActs[row.operation] == asks {
 			continue
 		}
 		tried++

@@ -3,7 +3,6 @@ package once_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -73,22 +72,4 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 			t.Errorf("call %d: %v, %d requests", i, err, n)
 		}
 	}
-}
-
-// TestCallersShareTheCache: each caller gets the result of its key, from the cache once it is there.
-func TestCallersShareTheCache(t *testing.T) {
-	w := newWatchedClaims(t, func(c *once.Config) { c.Cache = 10 })
-
-	var group sync.WaitGroup
-	for _, key := range []string{"a", "b", "c", "d"} {
-		group.Go(func() {
-			for range 100 {
-				result, _, err := w.Do(t.Context(), key, payload, func(context.Context, *once.Claim) ([]byte, error) { return []byte(key), nil })
-				if err != nil || string(result) != key {
-					t.Errorf("%s: %q, %v", key, result, err)
-				}
-			}
-		})
-	}
-	group.Wait()
 }

@@ -56,6 +56,7 @@ func measurePages(ctx context.Context, dir string, n, requests int) (figures []f
 	defer func() { err = errors.Join(err, p.b.Close()) }()
 
 	began := time.Now()
+
 	if err := p.fill(ctx); err != nil {
 		return nil, fmt.Errorf("fill with %d orders: %w", n, err)
 	}
@@ -137,7 +138,7 @@ type page struct {
 
 func (p *pagesBench) pages() []page {
 	// The same numbers in each run.
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // G404: these numbers need no cryptographic randomness
+	r := rand.New(rand.NewPCG(1, 2))
 
 	// Orders with a number below few have what is rarer than an order: see fillRest.
 	about := func(path string, below int) func(int) string {

@@ -139,6 +139,7 @@ func (e *examination) readResources(ctx context.Context, all []stack.Template, r
 			// The first one alone shows whether the API may be called at all.
 			if first {
 				first = false
+
 				if err := one(); isDenied(err) {
 					return err
 				}

@@ -73,6 +73,7 @@ func (w *testEnv) orphans() (found []string) {
 		if dynamo.Text(row, store.ID) == retrySpreadID {
 			continue
 		}
+
 		end := time.Until(time.Unix(dynamo.Number(row, store.Expiry), 0))
 		if end <= 0 || end > 22*24*time.Hour {
 			found = append(found, fmt.Sprintf("%s ends in %v", dynamo.Text(row, store.ID), end))

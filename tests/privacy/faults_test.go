@@ -91,6 +91,11 @@ func (e *ended) copiesEnd() (queued bool) {
 		}
 
 		for _, row := range page.Items {
+			// A queue that was full says so for good, and says nothing else.
+			if id, _ := row["id"].(*types.AttributeValueMemberS); id != nil && id.Value == "item/!spread" && len(row) == 2 {
+				continue
+			}
+
 			if row["expireAt"] == nil {
 				e.t.Errorf("a row without an end: %s", textOf(e.t, row))
 			}

@@ -144,6 +144,7 @@ func (s scope) sub(text string) any {
 
 		return filling
 	})
+
 	if !known {
 		return open{}
 	}
