@@ -126,5 +126,5 @@ func TestAMigrationIsPlannedWithAMapping(t *testing.T) {
 		t.Errorf("a job: %s", job.text)
 	}
 
-	s.want(s.ask("POST", "/v1/workflow/migration", plan(nil, ""), "Authorization", s.key("acme", auth.Act)), http.StatusForbidden, "forbidden")
+	s.want(s.ask("POST", "/v1/workflow/migration", plan(nil, ""), "Authorization", s.key("acme", auth.Read)), http.StatusForbidden, "forbidden")
 }

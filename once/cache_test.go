@@ -1,7 +1,6 @@
 package once_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
