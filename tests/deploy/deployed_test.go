@@ -202,7 +202,9 @@ func examined(t *testing.T, c *cloud) (found []doctor.Check) {
 		Templates: &doctor.Templates{Files: files, Prefix: prefix, StateMachineRole: "state-machine"},
 	})
 
-	after := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Subject == "activities" || strings.HasPrefix(c.Subject, "activity ") })
+	after := slices.IndexFunc(checks, func(c doctor.Check) bool {
+		return c.Subject == "activities" || strings.HasPrefix(c.Subject, "activity ")
+	})
 
 	return slices.DeleteFunc(checks[after+1:], func(c doctor.Check) bool { return c.Subject == "permissions" })
 }
