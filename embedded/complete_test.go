@@ -314,6 +314,13 @@ func (r *requester) refused(c *complete, body any) {
 	// DynamoDB has these words itself.
 	said := strings.NewReplacer(cast, "", "<EOF>", "", `\u003cEOF\u003e`, "").Replace(answer)
 
+	// The request has these, too, and a receipt handle may look like anything.
+	for _, value := range r.prepared {
+		if value != "" {
+			said = strings.ReplaceAll(said, value, "")
+		}
+	}
+
 	for _, word := range slices.Concat(goWords, moreGoWords) {
 		if strings.Contains(said, word) && !strings.Contains(string(raw), word) {
 			r.f.t.Errorf("%s %.300s: %q in %.400s", c.operation, raw, word, answer)
