@@ -12,10 +12,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,11 +36,9 @@ func benchAPIPages(ctx context.Context, work size) ([]figure, error) {
 		n, requests = pagesShort, pagesRequests/10
 	}
 
-	if text := os.Getenv("BENCH_ORDERS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil || n < 100 {
-			return nil, fmt.Errorf("BENCH_ORDERS=%s: it must be a number of 100 or more", text)
-		}
+	n, err := numberFrom("BENCH_ORDERS", n, 100)
+	if err != nil {
+		return nil, err
 	}
 
 	return onDisk(func(dir string) ([]figure, error) { return measurePages(ctx, dir, n, requests) })

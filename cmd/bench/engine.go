@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // benchEngineHome is the folder of the engines' data. It is on the disk of the checkout, and not in
@@ -27,6 +28,21 @@ var engineParts = []benchPart{
 // short reports whether the run only shows that the benchmarks work. It then needs neither Java
 // nor Rust.
 func (s size) short() bool { return s.rounds <= 1 }
+
+// numberFrom returns the number in a variable of the environment, which is at least least, or the fallback without one.
+func numberFrom(variable string, fallback, least int) (int, error) {
+	text := os.Getenv(variable)
+	if text == "" {
+		return fallback, nil
+	}
+
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least {
+		return 0, fmt.Errorf("%s=%s: it must be a number of %d or more", variable, text, least)
+	}
+
+	return n, nil
+}
 
 // onDisk calls part with a new folder on the disk of the checkout, and removes the folder.
 func onDisk(part func(dir string) ([]figure, error)) (figures []figure, err error) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -148,12 +147,10 @@ func benchOpenExecutions(ctx context.Context, work size) ([]figure, error) {
 		executions = openShort
 	}
 
-	if text := os.Getenv("BENCH_EXECUTIONS"); text != "" {
-		var err error
-		// Too few executions would measure the engine's fixed memory.
-		if executions, err = strconv.Atoi(text); err != nil || executions < openShort {
-			return nil, fmt.Errorf("BENCH_EXECUTIONS=%s: it must be a number of %d or more", text, openShort)
-		}
+	// Too few executions would measure the engine's fixed memory.
+	executions, err := numberFrom("BENCH_EXECUTIONS", executions, openShort)
+	if err != nil {
+		return nil, err
 	}
 
 	return onDisk(func(dir string) ([]figure, error) {

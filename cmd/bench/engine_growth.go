@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -34,12 +33,10 @@ func benchEngineGrowth(ctx context.Context, work size) ([]figure, error) {
 		items = growthShort
 	}
 
-	if text := os.Getenv("BENCH_ITEMS"); text != "" {
-		var err error
-		// A smaller number would compare the large engine with a larger one.
-		if items, err = strconv.Atoi(text); err != nil || items < growthSmall {
-			return nil, fmt.Errorf("BENCH_ITEMS=%s: it must be a number of %d or more", text, growthSmall)
-		}
+	// A smaller number would compare the large engine with a larger one.
+	items, err := numberFrom("BENCH_ITEMS", items, growthSmall)
+	if err != nil {
+		return nil, err
 	}
 
 	return onDisk(func(dir string) ([]figure, error) {

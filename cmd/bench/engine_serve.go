@@ -166,14 +166,18 @@ func (p *servedProcess) stop() error { return errors.Join(p.stdin.Close(), p.cmd
 // peakMemory returns the most memory that the process has had, in bytes. 0: this system does not
 // say.
 func (p *servedProcess) peakMemory() int64 {
-	// Linux only; elsewhere the figure is 0.
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/status")
+	return processMemory(strconv.Itoa(p.cmd.Process.Pid), "VmHWM")
+}
+
+// processMemory returns a number of bytes from the status of a process. Linux only; elsewhere it is 0.
+func processMemory(process, name string) int64 {
+	status, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
 		return 0
 	}
 
 	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 			return kb << 10
 		}

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 )
@@ -244,40 +246,46 @@ func (f *farSides) count() (c farCount) {
 }
 
 // ask sends a request with a JSON body and expects one of the statuses.
-func ask(ctx context.Context, client *http.Client, method, url string, body any, header map[string]string, want ...int) error {
+func ask(ctx context.Context, client *http.Client, method, url string, body any, header http.Header, want ...int) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
 
-	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(string(text)))
-	if err != nil {
-		return err
+	got, err := send(ctx, client, method, url, text, header)
+	if err == nil && !slices.Contains(want, got.status) {
+		err = fmt.Errorf("%s %s: %d: %s", method, url, got.status, got.body)
 	}
-	request.Header.Set("Content-Type", "application/json")
 
-	for name, value := range header {
-		request.Header.Set(name, value)
+	return err
+}
+
+// received is an answer, with the beginning of its body.
+type received struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request with a JSON body.
+func send(ctx context.Context, client *http.Client, method, url string, body []byte, header http.Header) (got received, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return got, err
 	}
+	maps.Copy(request.Header, header)
+	request.Header.Set("Content-Type", "application/json")
 
 	answer, err := client.Do(request)
 	if err != nil {
-		return err
+		return got, err
 	}
 	defer answer.Body.Close()
 
-	said, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
-	if err != nil {
-		return err
-	}
+	got = received{status: answer.StatusCode, header: answer.Header}
+	got.body, err = io.ReadAll(io.LimitReader(answer.Body, 4<<10))
 
-	for _, status := range want {
-		if answer.StatusCode == status {
-			return nil
-		}
-	}
-
-	return fmt.Errorf("%s %s: %s: %s", method, url, answer.Status, said)
+	return got, err
 }
 
 // freeAddress returns an address of this machine that was free a moment ago.

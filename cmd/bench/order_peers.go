@@ -59,7 +59,7 @@ func benchOrderPeers(ctx context.Context, work size) (figures []figure, err erro
 	}
 
 	orders := peerOrders
-	if work.rounds == 1 {
+	if work.short() {
 		orders = 100
 	}
 
@@ -85,7 +85,7 @@ func benchOrderPeers(ctx context.Context, work size) (figures []figure, err erro
 	}
 
 	// Its build takes minutes.
-	if work.rounds == 1 {
+	if work.short() {
 		return figures, nil
 	}
 
@@ -138,7 +138,7 @@ type peerRun struct {
 // runOrders runs orders on a new system, so many at a time. With kill, all its processes are killed in the middle and started
 // again.
 func runOrders(ctx context.Context, system *orderSystem, orders, running int, kill bool) (run peerRun, err error) {
-	dir, err := ordersDirectory()
+	dir, err := os.MkdirTemp("", "ratchet-bench-*")
 	if err != nil {
 		return run, err
 	}
@@ -349,7 +349,7 @@ func ratchetSystem(ctx context.Context) (*orderSystem, error) {
 			return cmd, nil
 		},
 		fill: func(ctx context.Context, client *http.Client, sku string) error {
-			return ask(ctx, client, http.MethodPut, api+"/v1/inventory/"+sku, map[string]int{"available": 1_000_000_000}, map[string]string{"Ratchet-Reason": "bench"}, http.StatusOK)
+			return ask(ctx, client, http.MethodPut, api+"/v1/inventory/"+sku, map[string]int{"available": 1_000_000_000}, http.Header{"Ratchet-Reason": {"bench"}}, http.StatusOK)
 		},
 		place: func(ctx context.Context, client *http.Client, id, sku string) error {
 			order := map[string]any{
@@ -378,22 +378,9 @@ func reportSigned(ctx context.Context, client *http.Client, signer *webhooks.Key
 		return err
 	}
 
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, api+"/v1/callbacks/carrier", strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header = header
-	request.Header.Set("Content-Type", "application/json")
-
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-
-	said, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("report %s: %s: %s", id, answer.Status, said)
+	got, err := send(ctx, client, http.MethodPost, api+"/v1/callbacks/carrier", []byte(body), header)
+	if err == nil && got.status != http.StatusOK {
+		err = fmt.Errorf("report %s: %d: %s", id, got.status, got.body)
 	}
 
 	return err

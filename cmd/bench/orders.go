@@ -97,7 +97,7 @@ func processorTime(s *scenario.Session) func() time.Duration {
 
 // wholePath runs a session on a backend of its own.
 func wholePath(ctx context.Context, s *scenario.Session) error {
-	dir, err := ordersDirectory()
+	dir, err := os.MkdirTemp("", "ratchet-bench-*")
 	if err != nil {
 		return err
 	}

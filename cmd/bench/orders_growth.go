@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"ratchet/internal/worker"
@@ -35,7 +33,7 @@ type ordersRun struct {
 // benchOrdersGrowth drives orders through the whole path on tables that have more and more orders. The smallest number is
 // measured first and last, because the speed of the machine changes meanwhile.
 func benchOrdersGrowth(ctx context.Context, work size) (figures []figure, err error) {
-	sizes, err := storedSizes(os.Getenv("BENCH_ORDERS"))
+	sizes, err := storedSizes()
 	if err != nil {
 		return nil, err
 	}
@@ -68,13 +66,11 @@ func benchOrdersGrowth(ctx context.Context, work size) (figures []figure, err er
 	}), nil
 }
 
-// growthSizes returns the numbers of stored orders up to the text's, which is a number or empty.
-func storedSizes(text string) (sizes []int, err error) {
-	largest := ordersStoredDefault
-	if text != "" {
-		if largest, err = strconv.Atoi(text); err != nil || largest < ordersStored[0] {
-			return nil, fmt.Errorf("BENCH_ORDERS=%s: it must be a number of %d or more", text, ordersStored[0])
-		}
+// storedSizes returns the numbers of stored orders up to that of BENCH_ORDERS.
+func storedSizes() (sizes []int, err error) {
+	largest, err := numberFrom("BENCH_ORDERS", ordersStoredDefault, ordersStored[0])
+	if err != nil {
+		return nil, err
 	}
 
 	for _, n := range ordersStored {
@@ -155,14 +151,8 @@ func storeOrders(ctx context.Context, b *server.Backend, n int) error {
 func residentMemory() float64 {
 	debug.FreeOSMemory()
 
-	status, err := os.ReadFile("/proc/self/status")
-	if err == nil {
-		for line := range strings.Lines(string(status)) {
-			if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-				kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-				return kb * 1024
-			}
-		}
+	if bytes := processMemory("self", "VmRSS"); bytes > 0 {
+		return float64(bytes)
 	}
 
 	// Elsewhere: what Go has from the system.
@@ -170,18 +160,4 @@ func residentMemory() float64 {
 	runtime.ReadMemStats(&m)
 
 	return float64(m.Sys - m.HeapReleased)
-}
-
-// ordersDirectory returns a new directory for a backend. BENCH_DIR is its parent, for numbers of orders that do not fit below
-// the directory of temporary files.
-func ordersDirectory() (string, error) {
-	if parent := os.Getenv("BENCH_DIR"); parent != "" {
-		if err := os.MkdirAll(parent, 0o700); err != nil {
-			return "", err
-		}
-
-		return os.MkdirTemp(filepath.Clean(parent), "ratchet-bench-*")
-	}
-
-	return os.MkdirTemp("", "ratchet-bench-*")
 }

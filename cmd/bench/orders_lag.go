@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -17,7 +15,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/internal/worker"
 	"ratchet/server"
@@ -35,7 +32,7 @@ const (
 // benchReactionLag offers orders over HTTP to one process, which serves the API and is a worker, as fast as it takes them. Its
 // callers send an order that is refused again after the time that the answer names.
 func benchReactionLag(ctx context.Context, work size) (figures []figure, err error) {
-	dir, err := ordersDirectory()
+	dir, err := os.MkdirTemp("", "ratchet-bench-*")
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +71,6 @@ func benchReactionLag(ctx context.Context, work size) (figures []figure, err err
 		return nil, err
 	}
 
-	handler, err := b.APIHandler(ctx, false, io.Discard)
-	if err != nil {
-		return nil, err
-	}
-
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // no name is looked up
 	if err != nil {
 		return nil, err
@@ -86,15 +78,7 @@ func benchReactionLag(ctx context.Context, work size) (figures []figure, err err
 
 	running, stop := context.WithCancel(ctx)
 	group, groupCtx := errgroup.WithContext(running)
-	web := api.Server(handler)
-	group.Go(func() error {
-		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-
-		return nil
-	})
-	group.Go(func() error { <-groupCtx.Done(); return web.Close() })
+	group.Go(func() error { return b.ServeAPI(groupCtx, listener, false) })
 	group.Go(func() error { return b.Engine.Run(groupCtx) })
 	group.Go(func() error { return b.RunCarrier(groupCtx) })
 	group.Go(func() error { return b.Run(groupCtx, "worker") })
@@ -108,7 +92,7 @@ func benchReactionLag(ctx context.Context, work size) (figures []figure, err err
 
 	// A short run only shows that the part works.
 	took := lagFor
-	if work.rounds == 1 {
+	if work.short() {
 		took = 2 * time.Second
 	}
 
@@ -175,33 +159,20 @@ func (o *offers) place(ctx context.Context, key string, until time.Time) error {
 	}
 
 	for time.Now().Before(until) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(order))
-		if err != nil {
-			return err
-		}
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("Authorization", "Bearer "+o.token)
-		request.Header.Set("Idempotency-Key", key)
-
-		answer, err := o.client.Do(request)
-		if err != nil {
-			return err
-		}
-		text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
-		_ = answer.Body.Close()
+		got, err := send(ctx, o.client, http.MethodPost, o.url, order, http.Header{"Authorization": {"Bearer " + o.token}, "Idempotency-Key": {key}})
 
 		switch {
 		case err != nil:
 			return err
-		case answer.StatusCode == http.StatusCreated:
+		case got.status == http.StatusCreated:
 			o.taken.Add(1)
 			return nil
-		case answer.StatusCode != http.StatusTooManyRequests:
-			return fmt.Errorf("place an order: %s: %s", answer.Status, text)
+		case got.status != http.StatusTooManyRequests:
+			return fmt.Errorf("place an order: %d: %s", got.status, got.body)
 		}
 		o.slowed.Add(1)
 
-		pause, err := strconv.Atoi(answer.Header.Get("Retry-After"))
+		pause, err := strconv.Atoi(got.header.Get("Retry-After"))
 		if err != nil {
 			return fmt.Errorf("Retry-After: %w", err)
 		}

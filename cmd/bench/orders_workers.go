@@ -50,7 +50,7 @@ func benchOrdersWorkers(ctx context.Context, work size) (figures []figure, err e
 
 // ordersOverWorkers returns how many orders per second end.
 func ordersOverWorkers(ctx context.Context, workers, orders int) (rate float64, err error) {
-	dir, err := ordersDirectory()
+	dir, err := os.MkdirTemp("", "ratchet-bench-*")
 	if err != nil {
 		return 0, err
 	}

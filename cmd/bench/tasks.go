@@ -74,7 +74,7 @@ func (s *taskSource) client() *sfn.Client {
 // with the same SDK and does nothing else: no heartbeats, no slots, no retries of its own.
 func benchTasks(ctx context.Context, work size) ([]figure, error) {
 	tasks := int64(1000)
-	if work.rounds == 1 {
+	if work.short() {
 		tasks = 500
 	}
 

@@ -32,6 +32,15 @@ func Noun[N ~int | ~int32 | ~int64 | ~uint64](n N, noun string) string {
 	return noun + "s"
 }
 
+// First lists the first of many texts, as "a, b and 3 more".
+func First(all []string, most int) string {
+	if more := len(all) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), more)
+	}
+
+	return strings.Join(all, ", ")
+}
+
 // Thousands writes 1234567 as 1,234,567.
 func Thousands[N ~int | ~int32 | ~int64](n N) string {
 	text := fmt.Sprint(n)

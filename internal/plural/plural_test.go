@@ -36,3 +36,11 @@ func TestThousands(t *testing.T) {
 		}
 	}
 }
+
+func TestFirst(t *testing.T) {
+	for want, all := range map[string][]string{"": nil, "a, b": {"a", "b"}, "a, b and 2 more": {"a", "b", "c", "d"}} {
+		if got := plural.First(all, 2); got != want {
+			t.Errorf("%v: %q, want %q", all, got, want)
+		}
+	}
+}

@@ -206,21 +206,12 @@ func judge(t stack.Template, all []reading) (found judgement) {
 	case there == 0 && len(unread) == 0 && len(missing) > 0:
 		found.checks = append(found.checks, NewUnchecked(subject, "none of "+plural.Of(len(missing), "resource")+" that it creates is there: what you have in its place was not compared", action))
 	case len(missing) > 0 && !(t.Chosen && there == 0):
-		found.checks = append(found.checks, NewWarning(subject, "missing: "+firstOf(missing), action))
+		found.checks = append(found.checks, NewWarning(subject, "missing: "+plural.First(missing, namedResources), action))
 	}
 
 	if len(unread) > 0 {
-		found.checks = append(found.checks, NewUnchecked(subject, "could not be compared: "+firstOf(unread)+": "+reason, "allow that call, as the policy doctor of access.yaml does"))
+		found.checks = append(found.checks, NewUnchecked(subject, "could not be compared: "+plural.First(unread, namedResources)+": "+reason, "allow that call, as the policy doctor of access.yaml does"))
 	}
 
 	return found
-}
-
-// firstOf names the first of many.
-func firstOf(all []string) string {
-	if more := len(all) - namedResources; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:namedResources], ", "), more)
-	}
-
-	return strings.Join(all, ", ")
 }

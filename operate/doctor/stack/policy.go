@@ -1,10 +1,11 @@
 package stack
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"ratchet/internal/plural"
 )
 
 // isPolicy reports whether a property is a document of IAM.
@@ -20,11 +21,11 @@ func policyDifferences(path string, wanted, is any) (all []string) {
 	}
 
 	if lacks := without(want, got); len(lacks) > 0 {
-		all = append(all, path+" lacks "+some(lacks))
+		all = append(all, path+" lacks "+plural.First(lacks, named))
 	}
 
 	if more := without(got, want); len(more) > 0 {
-		all = append(all, path+" has also "+some(more))
+		all = append(all, path+" has also "+plural.First(more, named))
 	}
 
 	return all
@@ -42,14 +43,6 @@ func without(all, others map[string]bool) (left []string) {
 
 // named is how many permissions a finding names.
 const named = 3
-
-func some(rules []string) string {
-	if more := len(rules) - named; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(rules[:named], ", "), more)
-	}
-
-	return strings.Join(rules, ", ")
-}
 
 // rulesOf returns each rule of a policy: an action on a resource, with the effect unless it is Allow, for a principal
 // and under a condition if it has them.
