@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,10 @@ func TestNothingIsLostWithAStack(t *testing.T) {
 	c := readTemplate(t, "core.yaml", map[string]string{"TableKey": "arn:key"})
 
 	kept := 0
-	for name, resource := range c.resources {
+	resources := maps.Clone(c.resources)
+	maps.Copy(resources, readTemplate(t, "lambda.yaml", map[string]string{"StreamImage": "i", "RequestsImage": "i", "OrdersStreamArn": "arn:s"}).resources)
+
+	for name, resource := range resources {
 		if kind := resource["Type"].Value; kind != "AWS::DynamoDB::Table" && kind != "AWS::SQS::Queue" {
 			continue
 		}

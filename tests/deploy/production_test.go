@@ -139,6 +139,19 @@ func TestTwoRegionsShareNoName(t *testing.T) {
 		t.Errorf("the service takes the role %s", role)
 	}
 
+	lambda := readTemplate(t, "lambda.yaml", map[string]string{"StreamImage": "i", "RequestsImage": "i", "OrdersStreamArn": "arn:s", "NameSuffix": "-eu"})
+	for name, properties := range lambda.ofType("AWS::Lambda::Function") {
+		if role := fmt.Sprint(properties["Role"]); !strings.HasSuffix(role, "-eu") {
+			t.Errorf("%s takes the role %s", name, role)
+		}
+	}
+
+	for _, role := range decode[[]string](t, lambda.ofType("AWS::IAM::ManagedPolicy")["MappingPolicy"]["Roles"]) {
+		if !strings.HasSuffix(role, "-eu") {
+			t.Errorf("the mapping's policy is given to %s", role)
+		}
+	}
+
 	for _, file := range []string{"main.tf", "access.tf", "service.tf"} {
 		text := readText(t, filepath.Join(root, "terraform", file))
 		for _, block := range regexp.MustCompile(`(?s)resource "aws_iam_(?:role|policy)" .*?\n}`).FindAllString(text, -1) {

@@ -194,14 +194,14 @@ func holds(v, object any) bool {
 // operatorRange is the operator .., which gnata lets make ten million numbers in one step.
 func operatorRange(args []any, _ any) (any, error) {
 	var bounds [2]float64
-	for i, side := range []string{"left", "right"} {
+	for i, code := range []string{"T2003", "T2004"} {
 		if args[i] == nil {
 			continue
 		}
 
 		n, ok := number(args[i])
 		if !ok || n != math.Trunc(n) {
-			return nil, fmt.Errorf("T%d: %s side of range operator (..) must be an integer", 2003+i, side)
+			return nil, fmt.Errorf("%s: a side of the range operator must be an integer", code)
 		}
 
 		bounds[i] = n
@@ -212,8 +212,7 @@ func operatorRange(args []any, _ any) (any, error) {
 		return nil, nil
 	}
 
-	// Written so that it also holds for infinite bounds.
-	if !(to-from < maxItems) { //nolint:staticcheck // to-from >= maxItems is false for NaN
+	if to-from >= maxItems || math.IsInf(from, 0) || math.IsInf(to, 0) {
 		return nil, errMemory
 	}
 
