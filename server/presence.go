@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -89,6 +90,13 @@ func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) 
 
 		go func() {
 			defer close(done)
+
+			var figures sync.WaitGroup
+			if b.Config.Tracing.Figures {
+				figures.Go(func() { b.Telemetry.WriteFigures(ctx, os.Stdout, b.Config.Prefix) })
+			}
+			defer figures.Wait()
+
 			b.Processes.Run(ctx, processes.Self{Version: buildinfo.Version(), Report: b.report, Minute: b.pulse.take, Beaten: b.lookAround})
 		}()
 	}

@@ -60,6 +60,59 @@ locals {
       periods     = 2
       threshold   = 300000
     }
+    stream-batches-discarded = {
+      description = "Lambda has given up batches of the orders' stream, which no handler got. Runbook: docs/operate/runbooks/stream-behind.md"
+      namespace   = "AWS/SQS"
+      metric      = "ApproximateNumberOfMessagesVisible"
+      statistic   = "Maximum"
+      dimensions  = { QueueName = "${var.prefix}discarded-batches" }
+    }
+    stream-lag = {
+      description = "The oldest record of the orders' stream that is not handled is more than five minutes old. Runbook: docs/operate/runbooks/stream-behind.md"
+      namespace   = "Ratchet"
+      metric      = "StreamLag"
+      statistic   = "Maximum"
+      dimensions  = { Prefix = var.prefix }
+      periods     = 2
+      threshold   = 300
+    }
+    stream-gaps = {
+      description = "Records of the orders' stream were lost before a worker read them. Runbook: docs/operate/runbooks/stream-behind.md"
+      namespace   = "Ratchet"
+      metric      = "StreamGaps"
+      dimensions  = { Prefix = var.prefix }
+    }
+    api-errors = {
+      description = "More than 5 percent of the API's answers are server errors. Runbook: docs/operate/runbooks/api-failing.md"
+      namespace   = "Ratchet"
+      metric      = "APIErrors"
+      statistic   = "Average"
+      dimensions  = { Prefix = var.prefix }
+      threshold   = 5
+    }
+    api-latency = {
+      description = "One of 100 requests of the API takes more than five seconds. Runbook: docs/operate/runbooks/api-failing.md"
+      namespace   = "Ratchet"
+      metric      = "APILatency"
+      statistic   = "Maximum"
+      dimensions  = { Prefix = var.prefix }
+      periods     = 2
+      threshold   = 5
+    }
+    payments-failing = {
+      description = "More than 20 percent of the calls of the payment processor fail. Runbook: docs/operate/runbooks/payments-failing.md"
+      namespace   = "Ratchet"
+      metric      = "PaymentErrors"
+      statistic   = "Average"
+      dimensions  = { Prefix = var.prefix }
+      threshold   = 20
+    }
+    notifications-missed = {
+      description = "Notifications were given up. Runbook: docs/operate/runbooks/notifications-missed.md"
+      namespace   = "Ratchet"
+      metric      = "NotificationsMissed"
+      dimensions  = { Prefix = var.prefix }
+    }
     executions-failed = {
       description = "An execution of an order has failed. Runbook: docs/operate/runbooks/executions-failed.md"
       namespace   = "AWS/States"
@@ -114,7 +167,7 @@ locals {
       periods     = 2
       threshold   = 600
     }
-  }) : name => merge(local.usual_alarm, alarm) if name != (var.stream_reader == "worker" ? "stream-on-lambda" : "no-stream-reader") }
+  }) : name => merge(local.usual_alarm, alarm) if !contains(var.stream_reader == "worker" ? ["stream-on-lambda", "stream-batches-discarded"] : ["no-stream-reader"], name) }
 }
 
 resource "aws_kms_key" "alarms" {

@@ -49,6 +49,7 @@ var (
 	StoreFlags = &FlagGroup{Name: "store", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
 		f.String("prefix", defaults.Prefix, "prefix of tables, activities and the state machine")
 		f.String("otlp-endpoint", "", "URL where traces, metrics and logs go (OTLP over HTTP), or \"off\"; default: OTEL_EXPORTER_OTLP_ENDPOINT, else off")
+		f.Bool("cloudwatch-figures", defaults.Tracing.Figures, "write the figures that alarms of CloudWatch watch to standard output, a line a minute (EMF)")
 	}}
 	OrdersFlags = &FlagGroup{Name: "orders", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
 		f.String("journal", defaults.Journal, `what writes the orders' journal: "stream" or "transactional"`)
