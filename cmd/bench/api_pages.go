@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ const (
 )
 
 // benchAPIPages fills a store with orders, with lists, and measures how long the API takes for a page of stored data, and how
-// many read units it costs. BENCH_ORDERS is the number of orders.
+// many read units it costs. BENCH_ORDERS is the number of orders, BENCH_STORE a folder that keeps them for the next run.
 func benchAPIPages(ctx context.Context, work size) ([]figure, error) {
 	n, requests := pagesOrders, pagesRequests
 	if work.short() {
@@ -41,7 +42,16 @@ func benchAPIPages(ctx context.Context, work size) ([]figure, error) {
 		return nil, err
 	}
 
-	return onDisk(func(dir string) ([]figure, error) { return measurePages(ctx, dir, n, requests) })
+	return storedPages(func(dir string) ([]figure, error) { return measurePages(ctx, dir, n, requests) })
+}
+
+// storedPages gives part the folder of BENCH_STORE, which stays, or else one that goes with the part.
+func storedPages(part func(dir string) ([]figure, error)) ([]figure, error) {
+	if dir := os.Getenv("BENCH_STORE"); dir != "" {
+		return part(dir)
+	}
+
+	return onDisk(part)
 }
 
 func measurePages(ctx context.Context, dir string, n, requests int) (figures []figure, err error) {
@@ -51,15 +61,9 @@ func measurePages(ctx context.Context, dir string, n, requests int) (figures []f
 	}
 	defer func() { err = errors.Join(err, p.b.Close()) }()
 
-	began := time.Now()
-
-	if err := p.fill(ctx); err != nil {
+	if figures, err = p.fillOnce(ctx, dir); err != nil {
 		return nil, fmt.Errorf("fill with %d orders: %w", n, err)
 	}
-
-	figures = append(figures,
-		figure{"api_pages_orders", float64(n), "", "orders in the lists"},
-		figure{"api_pages_fill_per_second", float64(n) / time.Since(began).Seconds(), "1/s", "orders placed and listed, with what else is in the pages"})
 
 	worst := 0.0
 	for _, page := range p.pages() {
