@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ type TracingConfig struct {
 	// Figures writes the figures that alarms of CloudWatch watch to standard output, a line a minute in its
 	// embedded metric format, of which CloudWatch Logs makes metrics. The templates set it. Default: false.
 	Figures bool `koanf:"cloudwatch-figures"`
+	// FiguresTo gets those lines. Default: standard output.
+	FiguresTo io.Writer `koanf:"-"`
 }
 
 // The values of [TracingConfig].Propagation.

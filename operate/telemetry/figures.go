@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
+	"sync"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -17,8 +19,9 @@ const FiguresNamespace = "Ratchet"
 // figuresEvery is the time between two lines of figures: alarms have periods of minutes.
 const figuresEvery = time.Minute
 
-// figure is what an alarm of CloudWatch watches. Only the process can measure it. Each figure and each prefix is a
-// metric that CloudWatch bills, so there is one for each alarm and not one for each metric of the catalog.
+// figure is a metric of CloudWatch that an alarm watches. Only the process can measure it. CloudWatch bills each one
+// for each prefix, so there are those that an alarm needs, and not the whole catalog. Shares are two counts, which the
+// alarm divides: an average of percentages would weigh a process with one request like one with thousands.
 type figure struct {
 	name, unit string
 	// of returns the figure of the time since the figures before, and whether there is one.
@@ -27,21 +30,20 @@ type figure struct {
 
 var figures = []figure{
 	{"StreamLag", "Seconds", func(now, _ families) (float64, bool) { return now.most("ratchet_stream_lag_seconds") }},
-	{"StreamGaps", "Count", func(now, before families) (float64, bool) {
-		return now.since(before, "ratchet_stream_gaps_total", nil), true
-	}},
-	{"APIErrors", "Percent", func(now, before families) (float64, bool) {
-		return now.share(before, "ratchet_http_requests_total", func(labels map[string]string) bool { return strings.HasPrefix(labels["status"], "5") })
-	}},
+	counted("StreamGaps", "ratchet_stream_gaps_total", nil),
+	counted("APIRequests", "ratchet_http_requests_total", nil),
+	counted("APIErrors", "ratchet_http_requests_total", func(labels map[string]string) bool { return strings.HasPrefix(labels["status"], "5") }),
 	{"APILatency", "Seconds", func(now, before families) (float64, bool) {
 		return now.slowest(before, "ratchet_http_request_duration_seconds")
 	}},
-	{"PaymentErrors", "Percent", func(now, before families) (float64, bool) {
-		return now.share(before, "ratchet_payment_calls_total", func(labels map[string]string) bool { return labels["result"] == "error" })
-	}},
-	{"NotificationsMissed", "Count", func(now, before families) (float64, bool) {
-		return now.since(before, "ratchet_notification_attempts_total", func(labels map[string]string) bool { return labels["status"] == "missed" }), true
-	}},
+	counted("PaymentCalls", "ratchet_payment_calls_total", nil),
+	counted("PaymentErrors", "ratchet_payment_calls_total", func(labels map[string]string) bool { return labels["result"] == "error" }),
+	counted("NotificationsMissed", "ratchet_notification_attempts_total", func(labels map[string]string) bool { return labels["status"] == "missed" }),
+}
+
+// counted is a figure that says by how much counters have grown. A process that counted nothing says 0.
+func counted(name, metric string, matches func(labels map[string]string) bool) figure {
+	return figure{name, "Count", func(now, before families) (float64, bool) { return now.since(before, metric, matches), true }}
 }
 
 // FigureNames returns the names of the figures.
@@ -53,35 +55,45 @@ func FigureNames() (names []string) {
 	return names
 }
 
-// WriteFigures writes the figures that alarms watch, once a minute and once more when ctx ends: a line in CloudWatch's
-// embedded metric format, of which CloudWatch Logs makes metrics. A writer that fails gets the next line all the same.
-func (t *Telemetry) WriteFigures(ctx context.Context, w io.Writer, prefix string) {
-	before := families{}
+// writtenFigures are the counts of the last line of figures, so that the next line has what came after it, also if
+// another call of WriteFigures writes it.
+type writtenFigures struct {
+	mu     sync.Mutex
+	before families
+}
 
+// WriteFigures writes the figures that alarms watch, once a minute and once more when ctx ends: a line in CloudWatch's
+// embedded metric format, of which CloudWatch Logs makes metrics. If w fails, the next line has the counts of both.
+func (t *Telemetry) WriteFigures(ctx context.Context, w io.Writer, prefix string) {
 	every := time.NewTicker(figuresEvery)
 	defer every.Stop()
 
-	for ended := false; !ended; {
+	for {
 		select {
 		case <-every.C:
+			t.writeFigures(w, prefix)
 		case <-ctx.Done():
-			ended = true
+			t.writeFigures(w, prefix)
+			return
 		}
-
-		now, err := t.gather()
-		if err != nil {
-			continue
-		}
-
-		if line := figuresLine(now, before, prefix, time.Now()); line != nil {
-			_, _ = w.Write(line)
-		}
-
-		before = now
 	}
 }
 
-// figuresLine returns a line with the figures of the time since before, nil if there is none.
+func (t *Telemetry) writeFigures(w io.Writer, prefix string) {
+	t.written.mu.Lock()
+	defer t.written.mu.Unlock()
+
+	now, err := t.gather()
+	if err != nil {
+		return
+	}
+
+	if _, err := w.Write(figuresLine(now, t.written.before, prefix, time.Now())); err == nil {
+		t.written.before = now
+	}
+}
+
+// figuresLine returns a line with the figures of the time since before.
 // Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 func figuresLine(now, before families, prefix string, at time.Time) []byte {
 	type metric struct{ Name, Unit string }
@@ -90,14 +102,11 @@ func figuresLine(now, before families, prefix string, at time.Time) []byte {
 	line := map[string]any{"Prefix": prefix}
 
 	for _, f := range figures {
-		if v, ok := f.of(now, before); ok {
+		// JSON has no infinite numbers, and CloudWatch refuses them.
+		if v, ok := f.of(now, before); ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
 			metrics = append(metrics, metric{f.name, f.unit})
 			line[f.name] = v
 		}
-	}
-
-	if metrics == nil {
-		return nil
 	}
 
 	line["_aws"] = map[string]any{
@@ -108,8 +117,9 @@ func figuresLine(now, before families, prefix string, at time.Time) []byte {
 	}
 
 	text, err := json.Marshal(line)
-	if err != nil { // not for numbers that are finite
-		return nil
+	if err != nil {
+		// Texts and finite numbers have JSON.
+		panic(err)
 	}
 
 	return append(text, '\n')
@@ -162,16 +172,6 @@ func (f families) sum(name string, matches func(labels map[string]string) bool) 
 // since returns how much counters have grown.
 func (f families) since(before families, name string, matches func(labels map[string]string) bool) float64 {
 	return f.sum(name, matches) - before.sum(name, matches)
-}
-
-// share returns how many percent of what was counted matches.
-func (f families) share(before families, name string, matches func(labels map[string]string) bool) (float64, bool) {
-	all := f.since(before, name, nil)
-	if all <= 0 {
-		return 0, false
-	}
-
-	return 100 * f.since(before, name, matches) / all, true
 }
 
 // slowest returns the time within which 99 of 100 ended: the upper bound of a bucket of the histogram, and for those

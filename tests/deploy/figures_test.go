@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -8,28 +9,41 @@ import (
 	"ratchet/operate/telemetry"
 )
 
-// TestAlarmsWatchFiguresThatAreWritten: each alarm on a metric of the processes watches one that they write, with their
-// prefix, and nothing that is missing is an alarm: other alarms notice that no process runs. The services write it.
+// TestAlarmsWatchFiguresThatAreWritten: the alarms on figures of the processes watch exactly those that processes write,
+// with their prefix, and a service writes them. Only a lag that is missing is an alarm, since then no worker reads; where
+// a function reads the stream, no worker says anything of it, and no alarm expects it.
 func TestAlarmsWatchFiguresThatAreWritten(t *testing.T) {
-	written := telemetry.FigureNames()
-	watched := 0
-	for name, properties := range readTemplate(t, "alarms.yaml", nil).ofType("AWS::CloudWatch::Alarm") {
-		p := decode[struct {
-			Namespace, MetricName, TreatMissingData string
-			Dimensions                              []struct{ Name, Value string }
-		}](t, properties)
-		if p.Namespace != telemetry.FiguresNamespace {
-			continue
-		}
-		watched++
+	written := slices.Sorted(slices.Values(telemetry.FigureNames()))
 
-		if !slices.Contains(written, p.MetricName) || p.TreatMissingData != "notBreaching" || len(p.Dimensions) != 1 || p.Dimensions[0].Name != "Prefix" || p.Dimensions[0].Value != prefix {
-			t.Errorf("%s watches %+v, and processes write %q", name, p, written)
-		}
-	}
+	for reader, want := range map[string][]string{
+		"worker": written,
+		"lambda": slices.DeleteFunc(slices.Clone(written), func(name string) bool { return strings.HasPrefix(name, "Stream") }),
+	} {
+		watched := map[string]bool{}
+		for name, a := range alarmsOf(t, readTemplate(t, "alarms.yaml", map[string]string{"StreamReader": reader})) {
+			figures := a.watches(telemetry.FiguresNamespace)
+			for _, figure := range figures {
+				watched[figure] = true
+			}
 
-	if watched != len(written) {
-		t.Errorf("%d alarms watch %q", watched, written)
+			if len(figures) == 0 {
+				continue
+			}
+
+			if missing := a.Missing == "breaching"; missing != (name == "stream-lag") {
+				t.Errorf("%s: missing figures are %s", name, a.Missing)
+			}
+
+			for _, m := range append(slices.Collect(maps.Values(a.Metrics)), alarmMetric{a.Namespace, a.Metric, a.Dimensions}) {
+				if m.Namespace != "" && !maps.Equal(m.Dimensions, map[string]string{"Prefix": prefix}) {
+					t.Errorf("%s: %s is written with the prefix, and watched with %v", name, m.Metric, m.Dimensions)
+				}
+			}
+		}
+
+		if got := slices.Sorted(maps.Keys(watched)); !slices.Equal(got, want) {
+			t.Errorf("a %s reads the stream: alarms watch %q, processes write %q", reader, got, want)
+		}
 	}
 
 	for kind, file := range map[string]string{"cloudformation": "service.yaml", "terraform": "service.tf"} {

@@ -49,7 +49,6 @@ var (
 	StoreFlags = &FlagGroup{Name: "store", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
 		f.String("prefix", defaults.Prefix, "prefix of tables, activities and the state machine")
 		f.String("otlp-endpoint", "", "URL where traces, metrics and logs go (OTLP over HTTP), or \"off\"; default: OTEL_EXPORTER_OTLP_ENDPOINT, else off")
-		f.Bool("cloudwatch-figures", defaults.Tracing.Figures, "write the figures that alarms of CloudWatch watch to standard output, a line a minute (EMF)")
 	}}
 	OrdersFlags = &FlagGroup{Name: "orders", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
 		f.String("journal", defaults.Journal, `what writes the orders' journal: "stream" or "transactional"`)
@@ -105,6 +104,9 @@ var (
 	ReadyFlags = &FlagGroup{Name: "ready", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
 		f.Duration("ready-lag", defaults.ReadyLag, "how far behind the orders' stream a worker is still ready")
 	}}
+	FigureFlags = &FlagGroup{Name: "figures", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
+		f.Bool("cloudwatch-figures", defaults.Tracing.Figures, "write the figures that alarms of CloudWatch watch to standard output, a line a minute (EMF)")
+	}}
 	AuditFlags = &FlagGroup{Name: "audit", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
 		f.Duration("audit-retention", defaults.AuditRetention, "how long a row of the audit table is kept")
 	}}
@@ -113,7 +115,7 @@ var (
 // FlagGroups are all groups.
 var FlagGroups = []*FlagGroup{
 	OutputFlags, quietFlags, SettingsFlags, URLFlags, DataFlags, StoreFlags, OrdersFlags, QueueFlags, RoleFlags,
-	BankFlags, CarrierFlags, NotificationFlags, WorkFlags, FreshFlags, AdminFlags, ReadyFlags, AuditFlags,
+	BankFlags, CarrierFlags, NotificationFlags, WorkFlags, FreshFlags, AdminFlags, ReadyFlags, FigureFlags, AuditFlags,
 }
 
 // Groups of groups.
@@ -125,7 +127,7 @@ var (
 	// WorkerFlags are the flags of processes that run a worker.
 	WorkerFlags = &FlagGroup{of: []*FlagGroup{
 		OutputFlags, OrdersFlags, QueueFlags, BankFlags, CarrierFlags, NotificationFlags, WorkFlags, FreshFlags,
-		AdminFlags, ReadyFlags, AuditFlags,
+		AdminFlags, ReadyFlags, FigureFlags, AuditFlags,
 	}}
 	// EveryFlag has the flags of commands that look at the settings themselves.
 	EveryFlag = &FlagGroup{of: FlagGroups}
