@@ -41,38 +41,34 @@ func lanes(all []moments, first int) string {
 
 	for i, kind := range kinds {
 		y := laneHeight*float64(i) + laneHeight/2
-		fmt.Fprintf(&b, `<text class="name" x="0" y="%.0f">%s</text>`, y+4, html.EscapeString(kind))
+		fmt.Fprintf(&b, `<text class="name" x="0" y="%.0f">%s</text><line class="rule" x1="%.0f" x2="100%%" y1="%.0f" y2="%.0f"/>`, y+4, html.EscapeString(kind), laneNames, y, y)
 	}
 
-	// The axis takes the room that the page has, so what is on it stands at shares of its width.
-	fmt.Fprintf(&b, `<svg class="axis" x="%.0f" width="%.0f" height="%.0f">`, laneNames, width, height)
+	// The axis takes the room that the page has beside the names: what is on it stands at a share of the whole width, and is moved by the same
+	// share of the names' less to the right.
 	share := func(x float64) string { return fmt.Sprintf("%.2f%%", 100*x/width) }
-
-	for i := range kinds {
-		y := laneHeight*float64(i) + laneHeight/2
-		fmt.Fprintf(&b, `<line class="rule" x1="0" x2="100%%" y1="%.0f" y2="%.0f"/>`, y, y)
-	}
+	beside := func(x float64) string { return fmt.Sprintf(`transform="translate(%.1f)"`, laneNames*(1-x/width)) }
 
 	for _, g := range gaps {
-		fmt.Fprintf(&b, `<line class="gap" x1="%s" x2="%s" y1="0" y2="%.0f"/><text class="tick" x="%s" y="%.0f" text-anchor="middle">%s</text>`,
-			share(g.x), share(g.x), height-22, share(g.x), height-6, length(g.took))
+		fmt.Fprintf(&b, `<g %s><line class="gap" x1="%s" x2="%s" y1="0" y2="%.0f"/><text class="tick" x="%s" y="%.0f" text-anchor="middle">%s</text></g>`,
+			beside(g.x), share(g.x), share(g.x), height-22, share(g.x), height-6, length(g.took))
 	}
 
 	// The clock stands where there is room for it, and once if it is the same.
 	free, shown := -1.0, ""
 	for i, m := range all {
 		if clock := m.At.UTC().Format("15:04:05"); x[i] > free && clock != shown {
-			fmt.Fprintf(&b, `<text class="tick" x="%s" y="%.0f">%s</text>`, share(x[i]), height-6, clock)
+			fmt.Fprintf(&b, `<text class="tick" %s x="%s" y="%.0f">%s</text>`, beside(x[i]), share(x[i]), height-6, clock)
 			free, shown = x[i]+70, clock
 		}
 	}
 
 	for i, m := range all {
 		y := laneHeight*float64(slices.Index(kinds, m.Kind)) + laneHeight/2
-		fmt.Fprintf(&b, `<a href="#m%d" class="%s" data-at="%s"><circle class="dot" cx="%s" cy="%.0f" r="5"><title>%s</title></circle></a>`,
-			first+i, m.mood(), m.At.iso(), share(x[i]), y, html.EscapeString(m.At.short()+" "+m.text()))
+		fmt.Fprintf(&b, `<a href="#m%d" class="%s" data-at="%s"><circle class="dot" %s cx="%s" cy="%.0f" r="5"><title>%s</title></circle></a>`,
+			first+i, m.mood(), m.At.iso(), beside(x[i]), share(x[i]), y, html.EscapeString(m.At.short()+" "+m.text()))
 	}
-	b.WriteString("</svg></svg>")
+	b.WriteString("</svg>")
 
 	return b.String()
 }
