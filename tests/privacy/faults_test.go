@@ -91,8 +91,8 @@ func (e *ended) copiesEnd() (queued bool) {
 		}
 
 		for _, row := range page.Items {
-			// A queue that was full says so for good, and says nothing else.
-			if id, _ := row["id"].(*types.AttributeValueMemberS); id != nil && id.Value == "item/!spread" && len(row) == 2 {
+			// A queue that was full says so for good, and says nothing else but the format of the row.
+			if id, _ := row["id"].(*types.AttributeValueMemberS); id != nil && id.Value == "item/!spread" && row["format"] != nil && len(row) == 3 {
 				continue
 			}
 
