@@ -482,7 +482,7 @@ func (f *facts) giveUp(t *testing.T, id transitions.OrderID, n transitions.Trans
 	for range redrives {
 		failure = "still down"
 		h := streams.Handler{Name: handler, Handle: func(context.Context, streams.Record) error { return fmt.Errorf("still down") }}
-		_ = f.letters.Redrive(t.Context(), letter.ID, h, nil) // it returns the handler's error
+		_ = f.letters.Redrive(t.Context(), letter.ID, h) // it returns the handler's error
 	}
 	f.note(id, "dead letter: %s%s%d%s", handler, letter.ID, 3+redrives, failure)
 }
