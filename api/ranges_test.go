@@ -17,6 +17,7 @@ func TestARangeHasItsEndsInOrder(t *testing.T) {
 	s := newAPIServer(t, dev)
 
 	const late, early = "2026-02-01T00:00:00Z", "2026-01-01T00:00:00Z"
+
 	rows := map[string]repeated{}
 	for _, row := range repeats {
 		rows[row.operation] = row
