@@ -22,19 +22,20 @@ func (p *problem) addFieldOf(text string, members map[string]string) {
 	}
 
 	name := parts[1]
-	if wireName := wireNames[name]; wireName != "" && members[name] == "" {
+	if wireName := wireNames[name]; wireName != "" && members[name] == "" && members[wireName] != "" {
 		p.Detail = wireName + strings.TrimPrefix(p.Detail, name)
 		name = wireName
 	}
 
 	// A domain package may also check fields that do not come from the request.
-	if in := members[name]; in != "" {
-		_, pointer := pointerOf(in + "." + name + parts[2])
+	if at := members[name]; at != "" {
+		in, pointer := pointerOf(at + "." + name + parts[2])
 		p.Fields = append(p.Fields, fieldProblem{In: in, Pointer: pointer, Detail: text[len(parts[0]):]})
 	}
 }
 
-// requestMembers returns the names of the operation's parameters and of the top-level members of its body, and where each is.
+// requestMembers returns the names of the operation's parameters, of the members of its body, and of the members of those that are
+// objects themselves; and where each is. Of a name that several objects have, the place is unknown.
 func requestMembers(doc *huma.OpenAPI, op *huma.Operation) map[string]string {
 	members := map[string]string{}
 	for _, p := range op.Parameters {
@@ -45,12 +46,29 @@ func requestMembers(doc *huma.OpenAPI, op *huma.Operation) map[string]string {
 		return members
 	}
 
-	schema := op.RequestBody.Content["application/json"].Schema
-	if schema.Ref != "" {
-		schema = doc.Components.Schemas.SchemaFromRef(schema.Ref)
+	resolved := func(schema *huma.Schema) *huma.Schema {
+		if schema.Ref != "" {
+			return doc.Components.Schemas.SchemaFromRef(schema.Ref)
+		}
+
+		return schema
+	}
+	body := resolved(op.RequestBody.Content["application/json"].Schema)
+
+	inner := map[string][]string{}
+	for object, schema := range body.Properties {
+		for name := range resolved(schema).Properties {
+			inner[name] = append(inner[name], "body."+object)
+		}
 	}
 
-	for name := range schema.Properties {
+	for name, places := range inner {
+		if len(places) == 1 && members[name] == "" {
+			members[name] = places[0]
+		}
+	}
+
+	for name := range body.Properties {
 		members[name] = "body"
 	}
 

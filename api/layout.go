@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"ratchet/workflow/diagram"
@@ -47,31 +48,35 @@ type placedLabel struct {
 	Y     float64 `json:"y" doc:"Of the baseline."`
 }
 
-// layoutMaker lays a graph out once, beside the requests.
+// layoutMaker lays a graph out once, beside the requests, and not before the first one asks.
 type layoutMaker struct {
-	done chan struct{} // made is there
-	made *graphLayout
+	begin func()
+	done  chan struct{} // made is there
+	made  *graphLayout
 }
 
-// layOut begins to lay a graph out.
+// layOut returns the maker of a graph's layout.
 func layOut(g diagram.Graph) *layoutMaker {
 	m := &layoutMaker{done: make(chan struct{})}
-
-	go func() {
-		defer close(m.done)
-
-		if picture, err := diagram.Layout(g); err != nil {
-			m.made = &graphLayout{Status: "failed"}
-		} else {
-			m.made = showLayout(picture.Positions())
-		}
-	}()
+	m.begin = sync.OnceFunc(func() { go m.make(g) })
 
 	return m
 }
 
+func (m *layoutMaker) make(g diagram.Graph) {
+	defer close(m.done)
+
+	if picture, err := diagram.Layout(g); err != nil {
+		m.made = &graphLayout{Status: "failed"}
+	} else {
+		m.made = showLayout(picture.Positions())
+	}
+}
+
 // layout returns the layout, or says that it is not there yet.
 func (m *layoutMaker) layout() *graphLayout {
+	m.begin()
+
 	select {
 	case <-m.done:
 		return m.made

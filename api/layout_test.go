@@ -20,11 +20,15 @@ func TestTheWorkflowHasItsLayout(t *testing.T) {
 	var got workflowAnswer
 	for end := time.Now().Add(time.Minute); got.Layout.Status != "ready" || got.Machine.Layout.Status != "ready"; {
 		got = workflowAnswer{}
-		s.want(s.ask("GET", "/v1/workflow", ""), http.StatusOK, "").read(t, &got)
+		s.want(s.ask("GET", "/v1/workflow?layout=true", ""), http.StatusOK, "").read(t, &got)
 
 		if time.Now().After(end) {
 			t.Fatalf("the layouts are %s and %s", got.Layout.Status, got.Machine.Layout.Status)
 		}
+	}
+
+	if a := s.ask("GET", "/v1/workflow", ""); strings.Contains(a.text, `"layout"`) {
+		t.Errorf("an answer of %d bytes has layouts that were not asked for", len(a.text))
 	}
 
 	moves := []string{"→" + got.Initial + " " + got.Place}

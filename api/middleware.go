@@ -231,7 +231,8 @@ var singleHeaders = []string{idempotencyKey, ReasonHeader, ifMatch, "Content-Typ
 func checkParameters(r *http.Request, to route) *problem {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return newProblem(http.StatusBadRequest, "malformed_request", "The query cannot be parsed.")
+		return newProblem(http.StatusBadRequest, "malformed_request", "The query cannot be parsed.").
+			withField("query", "", "two hexadecimal digits after each %, and & between parameters")
 	}
 
 	const rule = "once, with a value, or not at all"

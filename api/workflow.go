@@ -35,7 +35,7 @@ func (s *service) workflowRoutes(h huma.API) {
 		summary: "Read the definition of orders, the state machine that moves them, and the result of its check",
 		description: "They are the same for all tenants, and as `ratchet workflow show` and `ratchet workflow check` print them with the settings of the server. " +
 			"Nothing is read: the answer changes with the server's settings only. " +
-			"The layouts are made once, beside the first request, which may be answered without them.",
+			"Layouts are made once, beside the first request for them, which may be answered without.",
 	}, s.getWorkflow)
 }
 
@@ -50,7 +50,7 @@ type workflowShown struct {
 	Transitions []definedMove     `json:"transitions"`
 	Machine     *definedMachine   `json:"machine,omitempty" doc:"Absent if the server was built without it."`
 	Check       *definitionReport `json:"check,omitempty" doc:"Absent with the state machine."`
-	Layout      *graphLayout      `json:"layout" doc:"A picture of the states and transitions."`
+	Layout      *graphLayout      `json:"layout,omitempty" doc:"A picture of the states and transitions. Only with layout=true."`
 }
 
 type definedState struct {
@@ -79,7 +79,7 @@ type definedAfter struct {
 type definedMachine struct {
 	StartAt string         `json:"startAt"`
 	States  []machineState `json:"states" doc:"By name; nested ones as Outer/Inner."`
-	Layout  *graphLayout   `json:"layout" doc:"A picture of these states."`
+	Layout  *graphLayout   `json:"layout,omitempty" doc:"A picture of these states. Only with layout=true."`
 }
 
 // machineState is a state of the state machine.
@@ -116,15 +116,22 @@ type pathState struct {
 	How    string `json:"how,omitempty" doc:"How the execution came here."`
 }
 
+type workflowInput struct {
+	Layout bool `query:"layout" doc:"Say also where the parts of a picture are. It makes the answer several times as large. Default: false."`
+}
+
 type workflowOutput struct{ Body workflowShown }
 
-func (s *service) getWorkflow(context.Context, caller, *struct{}) (*workflowOutput, error) {
+func (s *service) getWorkflow(_ context.Context, _ caller, in *workflowInput) (*workflowOutput, error) {
 	kept, err := s.workflow()
 	if err != nil {
 		return nil, err
 	}
 
 	shown := kept.shown
+	if !in.Layout {
+		return &workflowOutput{shown}, nil
+	}
 	shown.Layout = kept.layout.layout()
 
 	if shown.Machine != nil {
@@ -142,7 +149,7 @@ type keptWorkflow struct {
 	layout, machine *layoutMaker
 }
 
-// keepWorkflow makes the answer, and begins to lay it out.
+// keepWorkflow makes the answer. Its layouts are made when a request asks for them.
 func (s *service) keepWorkflow() (kept keptWorkflow, err error) {
 	if kept.shown, err = s.showWorkflow(); err != nil {
 		return kept, err

@@ -206,6 +206,10 @@ func TestFiltersAreChecked(t *testing.T) {
 			_, _, err := b.List(t.Context(), audit.Filter{Since: now.AddDate(-5, 0, 0)}, "", 1)
 			return err
 		},
+		"until": func() error {
+			_, _, err := b.List(t.Context(), audit.Filter{Since: now, Until: now.Add(-time.Hour)}, "", 1)
+			return err
+		},
 		"cursor": func() error { _, _, err := b.List(t.Context(), audit.Filter{Since: now}, "x", 1); return err },
 	} {
 		if err := try(); !errors.Is(err, audit.ErrInvalid) {

@@ -50,8 +50,12 @@ func (f Filter) matches(e Entry) bool {
 // and have a next one: one call makes at most 50 reads. next is "" at the end.
 func (l *Log) List(ctx context.Context, f Filter, after string, limit int) (found []Entry, next string, err error) {
 	now := time.Now()
-	if f.Until.IsZero() {
+
+	switch {
+	case f.Until.IsZero():
 		f.Until = now.Add(time.Minute)
+	case !f.Until.After(f.Since):
+		return nil, "", fmt.Errorf("%w: until %s: must be after since", ErrInvalid, f.Until.UTC().Format(time.RFC3339Nano))
 	}
 
 	place, err := f.start(after, limit)

@@ -108,6 +108,10 @@ const (
 // calls looked, which may be nil, with the number of orders seen so far. now is the present time.
 // An error of found ends the survey.
 func (e *Executions) Survey(ctx context.Context, now time.Time, f Filter, found func(Problem) error, looked func(orders int)) error {
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Until.After(f.Since) {
+		return fmt.Errorf("survey executions: %w: until %s: must be after since", transitions.ErrInvalidRequest, f.Until.UTC().Format(time.RFC3339Nano))
+	}
+
 	if looked == nil {
 		looked = func(int) {}
 	}

@@ -3,6 +3,7 @@ package executions_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -113,5 +114,15 @@ func TestAnOrderIsOverdueAfterTheDeadlineOfItsWait(t *testing.T) {
 		if deadline == 0 || len(before) != 0 || len(after) != 1 {
 			t.Errorf("%s has a deadline of %s: an hour before %q, then %q", row.wait, deadline, before, after)
 		}
+	}
+}
+
+// TestARangeOfASurveyHasItsEndsInOrder: what nothing can be in is refused, and not answered with "nothing".
+func TestARangeOfASurveyHasItsEndsInOrder(t *testing.T) {
+	now := time.Now()
+
+	err := new(executions.Executions).Survey(t.Context(), now, executions.Filter{Since: now, Until: now.Add(-time.Hour)}, nil, nil)
+	if !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "until") {
+		t.Errorf("%v", err)
 	}
 }

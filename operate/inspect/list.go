@@ -175,6 +175,8 @@ func (p Page) check(d *workflow.Definition) error {
 		return fmt.Errorf("limit %d: 1 to 1000", p.Limit)
 	case p.Version < 0:
 		return fmt.Errorf("version %d: versions count from 1", p.Version)
+	case !p.Since.IsZero() && !p.Until.IsZero() && !p.Until.After(p.Since):
+		return fmt.Errorf("until %s: must be after since", p.Until.UTC().Format(time.RFC3339Nano))
 	case p.State != "" && (p.Version == 0 || p.Version == d.Version()) && !d.HasState(p.State):
 		return fmt.Errorf("state %.64q is not one of the definition's", p.State)
 	}

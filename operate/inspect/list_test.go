@@ -123,6 +123,7 @@ func TestAFilterThatCannotBeIsNamed(t *testing.T) {
 		{inspect.Page{Since: since, State: workflow.Shipped, By: inspect.ByPlacing}, inspect.ErrFilter},
 		{inspect.Page{Since: since, State: workflow.Shipped, Reference: "r", By: inspect.ByEntering}, inspect.ErrFilter},
 		{inspect.Page{Since: since, Version: 1}, inspect.ErrFilter},
+		{inspect.Page{Since: since, Until: since}, transitions.ErrInvalidRequest},
 	}
 	l := s.Lists(s.Orders)
 

@@ -370,6 +370,7 @@ func (f *facts) carry(t *testing.T, order *transitions.Order, random *rand.Rand)
 	}
 
 	next = 2
+
 	if random.IntN(2) == 0 { // too early
 		receive("c", shipping.Delivered, reports.Waiting)
 		f.note(order.ID, "carrier report: %s/r/c/delivereddeliveredcwaiting", id)

@@ -230,6 +230,10 @@ func (r rule) selection(n *New) string {
 		}
 	}
 
+	if f := n.Filter; !f.Since.IsZero() && !f.Until.IsZero() && !f.Until.After(f.Since) {
+		return "until: must be after since"
+	}
+
 	return ""
 }
 

@@ -777,6 +777,7 @@ func TestJobsThatBreakARuleAreRefused(t *testing.T) {
 		"no end":         func(n *jobs.New) { n.Kind = jobs.EraseOrders },
 		"two selections": func(n *jobs.New) { n.IDs, n.Filter.Since = []string{"o-1"}, past },
 		"ids":            func(n *jobs.New) { n.IDs = make([]string, 1001) },
+		"an empty range": func(n *jobs.New) { n.Filter.Since, n.Filter.Until = past, past },
 	} {
 		n := jobs.New{Kind: jobs.RedriveExecutions, By: "cli:ann", Reason: "test"}
 		change(&n)
