@@ -3,12 +3,14 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 
 	"ratchet/notify/destination"
 	"ratchet/operate/telemetry"
+	"ratchet/shipping/httpcarrier"
 )
 
 // TracingConfig says where the traces, the metrics and the log of a process go. The environment
@@ -23,6 +25,11 @@ type TracingConfig struct {
 	// Propagation says to whom the traceparent goes: "all" (the carrier's URL, webhooks, and the queues,
 	// topics and buses that get notifications), "own" (the carrier's URL) or "none". Default: "all".
 	Propagation string `koanf:"trace-propagation"`
+	// Figures writes the figures that alarms of CloudWatch watch to standard output, a line a minute in its
+	// embedded metric format, of which CloudWatch Logs makes metrics. The templates set it. Default: false.
+	Figures bool `koanf:"cloudwatch-figures"`
+	// FiguresTo gets those lines. Default: standard output.
+	FiguresTo io.Writer `koanf:"-"`
 }
 
 // The values of [TracingConfig].Propagation.
@@ -55,14 +62,17 @@ func isReceiver(text string) bool {
 	return isHTTPURL(text) && !strings.ContainsAny(text, "?#") && !ofOne
 }
 
-// carrierTransport returns the transport for the calls of the carrier's URL. Nil means the default
-// transport of net/http.
+// carrierTransport returns the transport for the calls of the carrier's URL. Nil means the default.
 func (b *Backend) carrierTransport() http.RoundTripper {
 	if b.Config.Tracing.Propagation == PropagateToNone {
 		return nil
 	}
 
-	return b.Tracing.Transport(nil)
+	if b.Tracing == nil {
+		return nil
+	}
+
+	return b.Tracing.Transport(httpcarrier.NewTransport())
 }
 
 // propagateToEndpoints makes notifications carry the traceparent, if the settings say so.
