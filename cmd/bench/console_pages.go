@@ -212,7 +212,7 @@ func zipped(content []byte) float64 {
 }
 
 // watchOverview measures the processor time and the read units of an overview that one person and ten people watch, less those of this
-// process when nobody does.
+// process without viewers.
 func (c *consoleBench) watchOverview(ctx context.Context) (figures []figure, err error) {
 	idleCPU, idleReads, err := c.watch(ctx, 0)
 	if err != nil {

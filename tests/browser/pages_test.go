@@ -41,7 +41,7 @@ const (
 var allPages = []string{
 	"/", "/orders", "/orders?state=PENDING&reference=A-1", "/orders/o-1", "/workflow", "/refusals", "/executions", "/stream", "/dead-letters?handler=notify",
 	"/deliveries?endpoint=shop&status=MISSED", "/jobs", "/money", "/money?payment=p-1", "/money?account=cash", "/stock", "/stock?order=o-1", "/once?claim=c-1", "/quotas",
-	"/audit", "/doctor", "/doctor/verify", "/stuck", "/docs/", "/docs/?q=stuck", "/docs/operate/console.md", "/nothing",
+	"/audit", "/doctor", "/doctor/verify", "/stuck", "/docs/", "/docs/?q=stuck", "/docs/operate/console", "/nothing",
 	"/act/apply?event=release&order=o-1", "/act/change-item?order=o-1&sku=mug", "/act/set-address?order=o-1", "/act/refund?payment=p-1&order=o-1",
 	"/act/create-endpoint", "/act/schedule?order=o-1", "/act/orders-erase?ids=o-1", "/act/orders-migrate", "/act/erase?order=o-1",
 }

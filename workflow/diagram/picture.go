@@ -114,7 +114,7 @@ func (r *grid) route(l *line, ports [2]float64) route {
 	out := route{edges: r.lane.whole(l.edges), anchor: "start"}
 	x, y := first.x+first.width/2, ports[0]
 	level := func(toX float64) {
-		if toX > x {
+		if toX-x > 0.1 { // a line without a length has no direction for its head
 			out.curves = append(out.curves, join(x, y, toX, y))
 		}
 		x = toX
