@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
 // onQueues runs a test on an engine of its own in a synctest bubble: days pass in an
@@ -86,6 +89,84 @@ func TestADeadLetterNamesItsReasonAndItsSource(t *testing.T) {
 			t.Errorf("dead letter %s, %v", *m.Body, m.MessageAttributes)
 		}
 	})
+}
+
+// A dead letter has each attribute of its message, of every type, also if it has no room for a reason. Sent back, it is the
+// message that it was, but for the reason and the source.
+func TestADeadLetterKeepsTheAttributes(t *testing.T) {
+	for name, body := range map[string]func(longest int) string{
+		"short":              func(int) string { return "a" },
+		"as long as allowed": func(longest int) string { return strings.Repeat("a", longest) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onQueues(t, "", func(t *testing.T, q *queuePair) {
+				sent := map[string]Attribute{
+					"traceparent": {Type: "String", Text: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+					"secret":      {Type: "String.own", Text: "marked"},
+					"amount":      {Type: "Number", Text: "1.50"},
+					"picture":     {Type: "Binary.png", Binary: []byte{0, 1, 0xff}},
+				}
+
+				allowed, err := q.api.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{"MaximumMessageSize"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				longest, err := strconv.Atoi(allowed.Attributes["MaximumMessageSize"])
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				for name, a := range sent {
+					longest -= len(name) + len(a.Type) + len(a.Text) + len(a.Binary)
+				}
+				text := body(longest)
+
+				send := func(values map[string]types.MessageAttributeValue) {
+					if _, err := q.api.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &text, MessageAttributes: values}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				send(attributeValues(sent))
+
+				var handled []Message
+				q.run(q.config(func(_ context.Context, m Message) Outcome {
+					handled = append(handled, m)
+
+					if len(handled) == 1 {
+						return Reject(errors.New("never"))
+					}
+
+					return Done()
+				}))
+				synctest.Wait()
+
+				out, err := q.api.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &q.dead, MessageAttributeNames: []string{"All"}})
+				if err != nil || len(out.Messages) != 1 || *out.Messages[0].Body != text {
+					t.Fatalf("%d dead letters, %v", len(out.Messages), err)
+				}
+
+				// As a redrive does.
+				send(out.Messages[0].MessageAttributes)
+				synctest.Wait()
+
+				if len(handled) != 2 || handled[1].Body != text {
+					t.Fatalf("%d messages were handled", len(handled))
+				}
+
+				again := handled[1].Attributes
+				if _, reason := again[AttributeReason]; reason != (name == "short") {
+					t.Errorf("the reason is there: %t", reason)
+				}
+				delete(again, AttributeReason)
+				delete(again, attributeSource)
+
+				if !reflect.DeepEqual(again, sent) || !reflect.DeepEqual(handled[0].Attributes, sent) {
+					t.Errorf("sent %v, then %v, after the dead letter %v", sent, handled[0].Attributes, again)
+				}
+			})
+		})
+	}
 }
 
 func TestARetryAfterTheLastAttemptIsARejection(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"ratchet/internal/worker"
 )
 
 // The attributes that a dead letter has besides the attributes of its message.
@@ -47,7 +49,14 @@ func (q *queue) sendDeadLetter(ctx context.Context, m Message, reason error) err
 		}
 	}
 
-	if _, err := q.api.SendMessage(ctx, in); err != nil {
+	_, err := q.api.SendMessage(ctx, in)
+	if worker.IsRefusal(err, "InvalidParameterValue", "InvalidParameterValueException") {
+		// A message that is as long as its queue allows has no room for a reason. It is kept as it was sent.
+		in.MessageAttributes = attributeValues(m.Attributes)
+		_, err = q.api.SendMessage(ctx, in)
+	}
+
+	if err != nil {
 		return fmt.Errorf("queues: send %s to the dead letters: %w", m, err)
 	}
 
@@ -71,6 +80,11 @@ func deadLetterAttributes(m Message, reason error) map[string]types.MessageAttri
 	add(AttributeReason, reasonText(reason))
 	add(attributeSource, m.String())
 
+	return attributeValues(attributes)
+}
+
+// attributeValues returns attributes in the form of the SDK.
+func attributeValues(attributes map[string]Attribute) map[string]types.MessageAttributeValue {
 	values := make(map[string]types.MessageAttributeValue, len(attributes))
 	for name, a := range attributes {
 		v := types.MessageAttributeValue{DataType: aws.String(a.Type)}

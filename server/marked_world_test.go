@@ -174,7 +174,7 @@ func TestNoSecretOfASettingIsWritten(t *testing.T) {
 		w.add(path, []byte(body))
 	}
 
-	w.answers(t, b)
+	w.answers(t, env)
 
 	status, err := b.Status(t.Context())
 	w.add("status", fmt.Appendf(nil, "%+v %v", status, err))
@@ -184,7 +184,7 @@ func TestNoSecretOfASettingIsWritten(t *testing.T) {
 
 // answers adds what the API and the console say: of jobs and questions that are begun here, of each address in the
 // document, and of each page that the console's pages lead to.
-func (w *written) answers(t *testing.T, b *server.Backend) {
+func (w *written) answers(t *testing.T, env *ratchettest.Env) {
 	t.Helper()
 
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -194,7 +194,7 @@ func (w *written) answers(t *testing.T, b *server.Backend) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- b.ServeAPI(ctx, listener, true) }()
+	go func() { ended <- env.Backend.ServeAPI(ctx, listener, true) }()
 
 	defer func() {
 		http.DefaultClient.CloseIdleConnections()
@@ -212,6 +212,7 @@ func (w *written) answers(t *testing.T, b *server.Backend) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Ratchet-Reason", "a test")
 
 		status, text := fetch(t, http.DefaultClient, r)
 		w.add(method+" "+path, []byte(text))
@@ -225,7 +226,7 @@ func (w *written) answers(t *testing.T, b *server.Backend) {
 		}
 	}
 
-	status, text := send(http.MethodPost, "/v1/jobs", `{"kind":"deliveries-resend","filter":{"endpoint":"mail"},"reason":"marked"}`)
+	status, text := send(http.MethodPost, "/v1/jobs", `{"kind":"deliveries-resend","filter":{"endpoint":"mail"}}`)
 
 	var job struct{ ID string }
 	if err := json.Unmarshal([]byte(text), &job); status != http.StatusCreated && status != http.StatusOK || err != nil {

@@ -14,6 +14,7 @@ import (
 	"ratchet/internal/buildinfo"
 	"ratchet/operate/inspect"
 	"ratchet/operate/processes"
+	"ratchet/operate/telemetry"
 	"ratchet/transitions"
 )
 
@@ -96,7 +97,7 @@ func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) 
 			defer figures.Wait()
 
 			if b.Config.Tracing.Figures {
-				figures.Go(func() { b.Telemetry.WriteFigures(ctx, b.figuresTo(), b.Config.Prefix) })
+				figures.Go(func() { telemetry.WriteFigures(ctx, b.Telemetry, b.figuresTo(), b.Config.Prefix) })
 			}
 
 			b.Processes.Run(ctx, processes.Self{Version: buildinfo.Version(), Report: b.report, Minute: b.pulse.take, Beaten: b.lookAround})

@@ -80,7 +80,7 @@ func markedCommand(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestNoCommandPrintsASecret runs every command with a marked value in every secret: values that are valid, values that
+// TestNoCommandPrintsASecret runs every command, for people and as JSON, with a marked value in every secret: values that are valid, values that
 // are not, and, by mistake, the secret in the place of the name of its file.
 func TestNoCommandPrintsASecret(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "RATCHET_ENDPOINT_URL"} {
@@ -111,11 +111,20 @@ func TestNoCommandPrintsASecret(t *testing.T) {
 			if suffix != "" && path != "config show" && path != "doctor" && path != "orders list" {
 				continue
 			}
-			runs++
 
-			said := markedCommand(t, append(strings.Fields(path), argumentsOf(command)...)...)
-			if at := strings.Index(said, marked); at >= 0 {
-				t.Errorf("%s%s prints a secret: %.300s", path, suffix, said[max(at-200, 0):])
+			args := append(strings.Fields(path), argumentsOf(command)...)
+			forms := [][]string{args}
+			if command.Flag("json") != nil {
+				forms = append(forms, append(slices.Clone(args), "--json"))
+			}
+
+			for _, args := range forms {
+				runs++
+
+				said := markedCommand(t, args...)
+				if at := strings.Index(said, marked); at >= 0 {
+					t.Errorf("%s%s prints a secret: %.300s", args, suffix, said[max(at-200, 0):])
+				}
 			}
 		}
 	}
@@ -154,7 +163,7 @@ func TestNoCommandPrintsASecret(t *testing.T) {
 		}
 	}
 
-	if runs < 120 {
+	if runs < 200 {
 		t.Errorf("only %d runs", runs)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// FiguresNamespace is the namespace of the figures in CloudWatch. Their dimension is Prefix.
-const FiguresNamespace = "Ratchet"
+// figuresNamespace is the namespace of the figures in CloudWatch. Their dimension is Prefix.
+const figuresNamespace = "Ratchet"
 
 // figuresEvery is the time between two lines of figures: alarms have periods of minutes.
 const figuresEvery = time.Minute
@@ -46,15 +46,6 @@ func counted(name, metric string, matches func(labels map[string]string) bool) f
 	return figure{name, "Count", func(now, before families) (float64, bool) { return now.since(before, metric, matches), true }}
 }
 
-// FigureNames returns the names of the figures.
-func FigureNames() (names []string) {
-	for _, f := range figures {
-		names = append(names, f.name)
-	}
-
-	return names
-}
-
 // writtenFigures are the counts of the last line of figures, so that the next line has what came after it, also if
 // another call of WriteFigures writes it.
 type writtenFigures struct {
@@ -64,7 +55,7 @@ type writtenFigures struct {
 
 // WriteFigures writes the figures that alarms watch, once a minute and once more when ctx ends: a line in CloudWatch's
 // embedded metric format, of which CloudWatch Logs makes metrics. If w fails, the next line has the counts of both.
-func (t *Telemetry) WriteFigures(ctx context.Context, w io.Writer, prefix string) {
+func WriteFigures(ctx context.Context, t *Telemetry, w io.Writer, prefix string) {
 	every := time.NewTicker(figuresEvery)
 	defer every.Stop()
 
@@ -112,7 +103,7 @@ func figuresLine(now, before families, prefix string, at time.Time) []byte {
 	line["_aws"] = map[string]any{
 		"Timestamp": at.UnixMilli(),
 		"CloudWatchMetrics": []any{map[string]any{
-			"Namespace": FiguresNamespace, "Dimensions": [][]string{{"Prefix"}}, "Metrics": metrics,
+			"Namespace": figuresNamespace, "Dimensions": [][]string{{"Prefix"}}, "Metrics": metrics,
 		}},
 	}
 

@@ -99,7 +99,7 @@ var elsewhere = map[string]string{
 	"AWS::CloudWatch::Alarm":                      "the doctor describes each alarm",
 	"AWS::KMS::Key":                               "AWS makes its id; that the topic has a key is compared",
 	"AWS::SNS::Subscription":                      "AWS makes its id; that the topic has one is compared",
-	"AWS::Lambda::EventSourceMapping":             "AWS makes its id; the alarm stream-on-lambda fires if none reads",
+	"AWS::Lambda::EventSourceMapping":             "AWS makes its id; the alarm stream-function-idle fires if none reads",
 	"AWS::ApplicationAutoScaling::ScalableTarget": "AWS makes its id",
 	"AWS::ApplicationAutoScaling::ScalingPolicy":  "AWS makes its id",
 	"AWS::Budgets::Budget":                        "AWS makes its id",
