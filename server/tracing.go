@@ -10,6 +10,7 @@ import (
 
 	"ratchet/notify/destination"
 	"ratchet/operate/telemetry"
+	"ratchet/shipping/httpcarrier"
 )
 
 // TracingConfig says where the traces, the metrics and the log of a process go. The environment
@@ -61,14 +62,17 @@ func isReceiver(text string) bool {
 	return isHTTPURL(text) && !strings.ContainsAny(text, "?#") && !ofOne
 }
 
-// carrierTransport returns the transport for the calls of the carrier's URL. Nil means the default
-// transport of net/http.
+// carrierTransport returns the transport for the calls of the carrier's URL. Nil means the default.
 func (b *Backend) carrierTransport() http.RoundTripper {
 	if b.Config.Tracing.Propagation == PropagateToNone {
 		return nil
 	}
 
-	return b.Tracing.Transport(nil)
+	if b.Tracing == nil {
+		return nil
+	}
+
+	return b.Tracing.Transport(httpcarrier.NewTransport())
 }
 
 // propagateToEndpoints makes notifications carry the traceparent, if the settings say so.

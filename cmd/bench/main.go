@@ -45,10 +45,11 @@ type size struct {
 
 func main() {
 	prices := flag.Bool("costs", false, "measure capacity units instead of time")
-	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers, timers, jobs, orders-growth, orders-workers, reaction-lag, order-peers and console-cost, which take minutes")
+	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers, timers, jobs, order-cpu, orders-growth, orders-workers, reaction-lag, order-peers and console-cost, which take minutes")
 	kind := flag.String("serve", "", "be a server that another run measures: engine, nothing or worker")
 	data := flag.String("data", "", "the data directory of -serve engine, the URL of the engine of -serve worker")
 	notify := flag.String("notify", "", "where -serve worker sends notifications")
+	profiles := flag.String("profiles", "", "a folder that gets the profiles cpu.out and allocs.out of the parts, for go tool pprof")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -69,7 +70,7 @@ func main() {
 		}
 	}
 
-	if err := measure(ctx, os.Stdout); err != nil {
+	if err := profiled(*profiles, func() error { return measure(ctx, os.Stdout) }); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to stop
 	}
@@ -103,7 +104,7 @@ var benchParts = []benchPart{
 const engineGroup = "engine"
 
 // longParts run only by name.
-var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}, {"jobs", benchJobs}, {"orders-growth", benchOrdersGrowth},
+var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}, {"jobs", benchJobs}, {"order-cpu", benchOrderCPU}, {"orders-growth", benchOrdersGrowth},
 	{"orders-workers", benchOrdersWorkers}, {"reaction-lag", benchReactionLag}, {"order-peers", benchOrderPeers}, {"console-cost", benchConsoleCost}}
 
 // selectParts returns the parts with the names, which are separated by commas, or all but the long

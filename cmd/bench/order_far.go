@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,8 +33,10 @@ type farSides struct {
 	milestones                map[string]string
 	ended                     map[string]chan struct{} // closed by the last notice of the order
 	reports                   sync.WaitGroup
-	ctx                       context.Context //nolint:containedctx // reports go on between the requests
-	stop                      context.CancelFunc
+	// connections is how many were opened by the system.
+	connections atomic.Int64
+	ctx         context.Context //nolint:containedctx // reports go on between the requests
+	stop        context.CancelFunc
 }
 
 // parcel is a shipment as its system has booked it.
@@ -57,7 +60,13 @@ func newFarSides() *farSides {
 	// Stock beside the system, for one that has none.
 	mux.HandleFunc("PUT /stock/{key}", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("POST /hooks", f.notice)
-	f.Server = httptest.NewServer(mux)
+	f.Server = httptest.NewUnstartedServer(mux)
+	f.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			f.connections.Add(1)
+		}
+	}
+	f.Start()
 
 	return f
 }

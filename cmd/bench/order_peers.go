@@ -102,28 +102,41 @@ func benchOrderPeers(ctx context.Context, work size) (figures []figure, err erro
 
 // comparePeers runs orders on two systems in turns.
 func comparePeers(ctx context.Context, ours, theirs *orderSystem, rounds, orders, running int) ([]figure, error) {
-	var rates, cpu [2][]float64
+	var runs [2][]peerRun
 	for range rounds {
 		for i, system := range []*orderSystem{ours, theirs} {
 			run, err := runOrders(ctx, system, orders, running, false)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %d at a time: %w", system.name, running, err)
 			}
-			rates[i], cpu[i] = append(rates[i], run.rate), append(cpu[i], run.cpu)
+			runs[i] = append(runs[i], run)
 		}
 	}
 
+	of := func(system int, value func(peerRun) float64) (all []float64) {
+		for _, run := range runs[system] {
+			all = append(all, value(run))
+		}
+
+		return all
+	}
+	rate := func(run peerRun) float64 { return run.rate }
+
 	suffix := fmt.Sprintf("_%d", running)
 	figures := []figure{{
-		name: "orders_vs_" + theirs.name + suffix, value: ratio(rates[0], rates[1]),
+		name: "orders_vs_" + theirs.name + suffix, value: ratio(of(0, rate), of(1, rate)),
 		about: fmt.Sprintf("orders per second, per those of %s: %d orders, %d at a time, stock, bank, carrier, two callbacks, three webhooks", theirs.name, orders, running),
 	}}
 
 	for i, system := range []*orderSystem{ours, theirs} {
-		beside := "_beside_" + theirs.name + suffix
+		beside := "_" + system.name + "_beside_" + theirs.name + suffix
 		figures = append(figures,
-			figure{name: "peer_orders_per_second_" + system.name + beside, value: median(rates[i]), unit: "1/s"},
-			figure{name: "peer_order_cpu_ms_" + system.name + beside, value: median(cpu[i]) * 1000, unit: "ms", about: "processor time of all processes of the system, for an order"})
+			figure{name: "peer_orders_per_second" + beside, value: median(of(i, rate)), unit: "1/s"},
+			figure{name: "peer_order_cpu_ms" + beside, value: 1000 * median(of(i, func(run peerRun) float64 { return run.cpu })), unit: "ms", about: "processor time of all processes of the system, for an order"},
+			figure{name: "peer_order_written_kb" + beside, value: median(of(i, func(run peerRun) float64 { return run.written })) / 1000, unit: "KB", about: "that these processes made the disk write, for an order; none in memory"},
+			figure{name: "peer_order_stored_kb" + beside, value: median(of(i, func(run peerRun) float64 { return run.stored })) / 1000, unit: "KB", about: "by which the data grew, logs and their reserved room included, for an order"},
+			figure{name: "peer_order_flushes" + beside, value: median(of(i, func(run peerRun) float64 { return run.flushes })), about: "of the machine's disks, for an order; other programs' syncs count, too"},
+			figure{name: "peer_order_connections" + beside, value: median(of(i, func(run peerRun) float64 { return run.connections })), about: "that were opened to the bank, the carrier and the receiver, for an order"})
 	}
 
 	return figures, nil
@@ -131,8 +144,11 @@ func comparePeers(ctx context.Context, ours, theirs *orderSystem, rounds, orders
 
 // peerRun is what a run has shown.
 type peerRun struct {
-	rate, cpu float64
-	seen      farCount
+	rate float64
+	// For an order: processor time in seconds, bytes that the disk wrote, bytes by which the data grew, flushes of the disk, and
+	// connections to the far sides.
+	cpu, written, stored, flushes, connections float64
+	seen                                       farCount
 }
 
 // runOrders runs orders on a new system, so many at a time. With kill, all its processes are killed in the middle and started
@@ -169,7 +185,7 @@ func runOrders(ctx context.Context, system *orderSystem, orders, running int, ki
 		return run, err
 	}
 
-	used := p.processorTime()
+	before, flushes, stored, connections := p.use(), diskFlushes(), folderSize(dir), far.connections.Load()
 	began := time.Now()
 
 	ended := make(chan error, 1)
@@ -192,8 +208,13 @@ func runOrders(ctx context.Context, system *orderSystem, orders, running int, ki
 		return run, err
 	}
 
-	took := time.Since(began)
-	run = peerRun{rate: float64(orders) / took.Seconds(), cpu: (p.processorTime() - used).Seconds() / float64(orders), seen: far.count()}
+	took, used := time.Since(began), p.use().since(before)
+	each := func(n int64) float64 { return float64(n) / float64(orders) }
+	run = peerRun{
+		rate: float64(orders) / took.Seconds(), cpu: used.cpu.Seconds() / float64(orders),
+		written: each(used.written), stored: each(folderSize(dir) - stored), flushes: each(diskFlushes() - flushes),
+		connections: each(far.connections.Load() - connections), seen: far.count(),
+	}
 	run.seen.ended -= 32
 
 	return run, nil
@@ -242,6 +263,8 @@ func startSystem(ctx context.Context, system *orderSystem, dir string, far *farS
 		return nil, err
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// As the ratchet command sets it for itself: Go's collector runs as often in every Go program of a comparison.
+	cmd.Env = append(cmd.Environ(), "GOGC=400")
 
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -283,29 +306,8 @@ func (p *systemProcess) kill() {
 	})
 }
 
-// processorTime returns what the processes of the group have used. It needs /proc; elsewhere it is 0.
-func (p *systemProcess) processorTime() (all time.Duration) {
-	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, entry := range entries {
-		text, err := os.ReadFile(entry)
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		// The name of the program is in parentheses and may contain spaces.
-		_, rest, _ := strings.Cut(string(text), ") ")
-
-		fields := strings.Fields(rest)
-		if len(fields) < 13 || fields[2] != fmt.Sprint(p.cmd.Process.Pid) {
-			continue
-		}
-
-		var user, system int64
-		_, _ = fmt.Sscan(fields[11]+" "+fields[12], &user, &system)
-		all += time.Duration(user+system) * 10 * time.Millisecond // ticks of 1/100 s on Linux
-	}
-
-	return all
-}
+// use returns what the processes of the group have used.
+func (p *systemProcess) use() processUse { return useOfGroup(p.cmd.Process.Pid) }
 
 // ratchetSystem is Ratchet as examples/bank, whose bank is reached over HTTP, by `dev`.
 func ratchetSystem(ctx context.Context) (*orderSystem, error) {

@@ -32,7 +32,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 		plan.Free = true
 
 		f := &scenario.Session{Plan: plan}
-		spent := processorTime(f)
+		spent := measureUse(f)
 		if err := wholePath(ctx, f); err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 
 		rate := func(s *scenario.Session) float64 { return float64(work.orders) / s.Took.Seconds() }
 		free, paid, noops, last = append(free, rate(f)), append(paid, rate(p)), append(noops, n), p
-		cpu = append(cpu, millis(spent())/float64(work.orders))
+		cpu = append(cpu, millis(spent().cpu)/float64(work.orders))
 	}
 
 	return []figure{
@@ -82,9 +82,42 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	}, nil
 }
 
-// processorTime prepares the session to measure the processor time of this process from the first request to the end of the
+// benchOrderCPU drives only orders with nothing to pay, for a profile and for a comparison with an earlier build.
+func benchOrderCPU(ctx context.Context, work size) ([]figure, error) {
+	var cpu, mallocs, kilobytes []float64
+	for range max(work.rounds, 1) {
+		plan := scenario.Default(work.orders)
+		plan.Free = true
+
+		s := &scenario.Session{Plan: plan}
+		spent := measureUse(s)
+		if err := wholePath(ctx, s); err != nil {
+			return nil, err
+		}
+		use, orders := spent(), float64(work.orders)
+
+		cpu = append(cpu, float64(use.cpu.Microseconds())/1000/orders)
+		mallocs = append(mallocs, float64(use.mallocs)/orders)
+		kilobytes = append(kilobytes, float64(use.allocated)/1000/orders)
+	}
+
+	return []figure{
+		{name: "order_cpu_ms", value: median(cpu), unit: "ms", about: "processor time of an order with nothing to pay: engine, two workers, sandboxes and driver"},
+		{name: "order_allocations", value: median(mallocs), about: "allocations of the same"},
+		{name: "order_allocated_kb", value: median(kilobytes), unit: "KB", about: "their bytes"},
+	}, nil
+}
+
+// used is what the process has used between two moments.
+type used struct {
+	cpu       time.Duration
+	mallocs   uint64
+	allocated uint64 // bytes
+}
+
+// measureUse prepares the session to measure what this process uses from the first request to the end of the
 // last execution. The returned function returns it.
-func processorTime(s *scenario.Session) func() time.Duration {
+func measureUse(s *scenario.Session) func() used {
 	var from, to moment
 	s.Prepare = func(context.Context, *server.Backend) error {
 		from = now()
@@ -92,7 +125,13 @@ func processorTime(s *scenario.Session) func() time.Duration {
 	}
 	s.Ended = func() { to = now() }
 
-	return func() time.Duration { return to.cpu - from.cpu }
+	return func() used {
+		return used{
+			cpu:       to.cpu - from.cpu,
+			mallocs:   to.memory.Mallocs - from.memory.Mallocs,
+			allocated: to.memory.TotalAlloc - from.memory.TotalAlloc,
+		}
+	}
 }
 
 // wholePath runs a session on a backend of its own.

@@ -6,12 +6,14 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
 	"ratchet/internal/worker"
 	"ratchet/server"
 	"ratchet/server/scenario"
+	"ratchet/streams/status"
 	"ratchet/transitions"
 )
 
@@ -26,7 +28,7 @@ type ordersRun struct {
 	stored int
 	rate   float64
 	p99    time.Duration
-	// memory is the memory of the process at the end, in bytes, and fill how many orders were stored per second.
+	// memory is the memory of the process at the end, in bytes, and fill how many orders were stored per second, reactions included.
 	memory, fill float64
 }
 
@@ -109,13 +111,12 @@ func beside(ctx context.Context, stored, orders int) (g ordersRun, err error) {
 	return g, nil
 }
 
-// storeOrders places orders that nothing else happens to, and waits until the workers have written the journal of the last ones.
+// storeOrders places orders that nothing else happens to, and waits until all handlers of the workers are done with them: the
+// work of these orders is no part of what is measured afterwards.
 func storeOrders(ctx context.Context, b *server.Backend, n int) error {
-	id := func(i int) transitions.OrderID { return transitions.OrderID(scenario.StoredPrefix + strconv.Itoa(i)) }
-
 	err := share(ctx, 64, n, func(ctx context.Context, i int) error {
 		_, err := b.Orders.Create(ctx, transitions.NewOrder{
-			ID:    id(i),
+			ID:    transitions.OrderID(scenario.StoredPrefix + strconv.Itoa(i)),
 			Items: []transitions.Item{{SKU: "mug-00", Quantity: 1}},
 			Total: transitions.Money{Currency: "EUR"},
 		})
@@ -126,25 +127,34 @@ func storeOrders(ctx context.Context, b *server.Backend, n int) error {
 		return err
 	}
 
-	// A shard is read in order, and the last orders are in all of them.
-	for i := max(n-256, 0); i < n; i++ {
-		for {
-			rows, err := b.Orders.History(ctx, id(i), 0, 1)
-			if err != nil {
-				return err
-			}
+	return handledUntil(ctx, b, time.Now())
+}
 
-			if len(rows) > 0 {
-				break
-			}
+// handledUntil waits until the workers have handled all changes of orders that were made before the moment, by the checkpoints of
+// the stream's shards.
+func handledUntil(ctx context.Context, b *server.Backend, moment time.Time) error {
+	inspector := b.StreamInspector()
+	// Only the first record after each checkpoint counts.
+	inspector.Handlers, inspector.Count, inspector.Watch = nil, 1, time.Nanosecond
 
-			if !worker.Wait(ctx, 50*time.Millisecond) {
-				return context.Cause(ctx)
-			}
+	for {
+		seen, err := inspector.Status(ctx)
+		if err != nil {
+			return err
+		}
+
+		handled := func(shard status.ShardStatus) bool {
+			// The time of a record has whole seconds, rounded down.
+			return shard.State == status.ShardFinished || shard.Unread == "" && (shard.OldestAt.IsZero() || shard.OldestAt.After(moment))
+		}
+		if !slices.ContainsFunc(seen.Shards, func(shard status.ShardStatus) bool { return !handled(shard) }) {
+			return nil
+		}
+
+		if !worker.Wait(ctx, 50*time.Millisecond) {
+			return context.Cause(ctx)
 		}
 	}
-
-	return nil
 }
 
 // residentMemory returns the memory that this process has now, in bytes, after what is free was given back.

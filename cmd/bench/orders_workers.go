@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -32,27 +33,37 @@ const (
 func benchOrdersWorkers(ctx context.Context, work size) (figures []figure, err error) {
 	var one float64
 	for _, workers := range []int{1, 2, 4} {
-		rate, err := ordersOverWorkers(ctx, workers, work.orders)
+		run, err := ordersOverWorkers(ctx, workers, work.orders)
 		if err != nil {
 			return figures, fmt.Errorf("%d workers: %w", workers, err)
 		}
 
+		rate := float64(work.orders) / run.took.Seconds()
 		if workers == 1 {
 			one = rate
 		}
 		figures = append(figures,
 			figure{name: fmt.Sprintf("orders_per_second_%d_processes", workers), value: rate, unit: "1/s", about: fmt.Sprintf("%d orders with nothing to pay, through this many worker processes over loopback", work.orders)},
-			figure{name: fmt.Sprintf("orders_workers_ratio_%d", workers), value: rate / one, about: "the same per one worker process"})
+			figure{name: fmt.Sprintf("orders_workers_ratio_%d", workers), value: rate / one, about: "the same per one worker process"},
+			figure{name: fmt.Sprintf("order_cpu_ms_%d_processes", workers), value: 1000 * run.used.cpu.Seconds() / float64(work.orders), unit: "ms", about: "processor time of all these processes, for an order"},
+			figure{name: fmt.Sprintf("orders_cores_%d_processes", workers), value: run.used.cpu.Seconds() / run.took.Seconds(), about: "processors that they had, on average"},
+			figure{name: fmt.Sprintf("orders_threads_waiting_%d_processes", workers), value: run.used.waited.Seconds() / run.took.Seconds(), about: "threads that were ready to run and had no processor, on average: above 0.5 or so, processors are what is missing"})
 	}
 
 	return figures, nil
 }
 
-// ordersOverWorkers returns how many orders per second end.
-func ordersOverWorkers(ctx context.Context, workers, orders int) (rate float64, err error) {
+// ordersRan is a run of orders.
+type ordersRan struct {
+	took time.Duration
+	used processUse // of all processes
+}
+
+// ordersOverWorkers runs the orders to their ends.
+func ordersOverWorkers(ctx context.Context, workers, orders int) (run ordersRan, err error) {
 	dir, err := os.MkdirTemp("", "ratchet-bench-*")
 	if err != nil {
-		return 0, err
+		return run, err
 	}
 	defer os.RemoveAll(dir)
 
@@ -63,17 +74,17 @@ func ordersOverWorkers(ctx context.Context, workers, orders int) (rate float64, 
 
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: notify, CarrierDelay: 100 * time.Millisecond}, nil, server.Events{})
 	if err != nil {
-		return 0, err
+		return run, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 
 	if err := errors.Join(b.Init(ctx), plan.Fill(ctx, b)); err != nil {
-		return 0, err
+		return run, err
 	}
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // no name is looked up
 	if err != nil {
-		return 0, err
+		return run, err
 	}
 
 	running, stop := context.WithCancel(ctx)
@@ -86,29 +97,39 @@ func ordersOverWorkers(ctx context.Context, workers, orders int) (rate float64, 
 		err = errors.Join(err, group.Wait())
 	}()
 
+	processes := []string{"self"}
 	for range workers {
 		p, err := startServed(ctx, serveWorker, "http://"+listener.Addr().String(), "-notify", notify)
 		if err != nil {
-			return 0, err
+			return run, err
 		}
 		defer func() { _ = p.stop() }()
+		processes = append(processes, strconv.Itoa(p.cmd.Process.Pid))
 	}
 
-	// Once the workers have written the journal of these, they hold the shards of the stream.
+	use := func() (all processUse) {
+		for _, process := range processes {
+			all.add(useOf(process))
+		}
+
+		return all
+	}
+
+	// Once the workers have handled these, they hold the shards of the stream.
 	if err := storeOrders(groupCtx, b, 256); err != nil {
-		return 0, err
+		return run, err
 	}
 
-	began := time.Now()
+	began, before := time.Now(), use()
 
 	if err := startOrders(groupCtx, b, plan); err != nil {
-		return 0, err
+		return run, err
 	}
 
 	if err := scenario.Wait(groupCtx, b); err != nil {
-		return 0, err
+		return run, err
 	}
-	took := time.Since(began)
+	run = ordersRan{time.Since(began), use().since(before)}
 
 	// A rate with wrong results does not count.
 	count, err := plan.RecountUntilConsistent(ctx, b)
@@ -116,7 +137,7 @@ func ordersOverWorkers(ctx context.Context, workers, orders int) (rate float64, 
 		err = fmt.Errorf("%d discrepancies, the first: %+v", len(count.Discrepancies), count.Discrepancies[0])
 	}
 
-	return float64(orders) / took.Seconds(), err
+	return run, err
 }
 
 // startOrders starts the orders of the plan, of which so many run at a time. The events of other processes are not seen here,

@@ -35,7 +35,11 @@ func newBank(address, token string) (*bank, error) {
 		return nil, fmt.Errorf("BANK_URL %q: must be http(s)://HOST[/PATH]", address)
 	}
 
-	return &bank{address, token, &http.Client{Timeout: callTimeout}}, nil
+	// The default keeps two idle connections to a host, so most of many concurrent calls would open one of their own.
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // this program does not replace it
+	transport.MaxIdleConnsPerHost = 64
+
+	return &bank{address, token, &http.Client{Timeout: callTimeout, Transport: transport}}, nil
 }
 
 // operation is the body of a request and of an answer.

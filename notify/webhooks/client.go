@@ -24,6 +24,11 @@ const (
 	maxText       = 4 << 10  // bytes of the answer's body that are returned
 	maxHeaders    = 16 << 10 // bytes of the answer's headers
 	maxRetryAfter = 24 * time.Hour
+
+	// Idle connections that stay open, to one host and in all. Many deliveries to an endpoint run at a time, and each that finds no idle
+	// connection opens one.
+	keptPerHost     = 64
+	keptConnections = 256
 )
 
 // ErrGone means that the endpoint answered 410: it wants no more webhooks. Do not retry.
@@ -96,8 +101,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 			TLSHandshakeTimeout:    dialTimeout,
 			ResponseHeaderTimeout:  deliveryTimeout,
 			IdleConnTimeout:        time.Minute,
-			MaxIdleConns:           64,
-			MaxIdleConnsPerHost:    4,
+			MaxIdleConns:           keptConnections,
+			MaxIdleConnsPerHost:    keptPerHost,
 			MaxResponseHeaderBytes: maxHeaders,
 			DisableCompression:     true,
 			ForceAttemptHTTP2:      true,

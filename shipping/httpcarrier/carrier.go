@@ -30,6 +30,8 @@ const (
 	maxBody       = 64 << 10 // bytes of an answer that are read
 	maxDetail     = 200      // bytes of an answer that get into an error
 	maxRetryAfter = time.Hour
+	// keptConnections is how many idle connections stay open: about as many as bookings run at a time.
+	keptConnections = 64
 )
 
 // Config configures a [Carrier]. URL is required.
@@ -38,8 +40,7 @@ type Config struct {
 	URL string
 	// Token is sent as a bearer token. Empty: none.
 	Token string
-	// Transport carries the calls. Default: http.DefaultTransport, which has a time-out for
-	// connecting.
+	// Transport carries the calls. Default: that of [NewTransport].
 	Transport http.RoundTripper
 }
 
@@ -58,6 +59,10 @@ func New(cfg Config) (*Carrier, error) {
 		return nil, errors.New("httpcarrier: Config.URL: must be http(s)://HOST[/PATH], without user or query")
 	}
 
+	if cfg.Transport == nil {
+		cfg.Transport = NewTransport()
+	}
+
 	// A redirect is an error: following it could turn a booking into a GET, or send it to another
 	// host.
 	return &Carrier{cfg: cfg, base: base, http: &http.Client{
@@ -65,6 +70,18 @@ func New(cfg Config) (*Carrier, error) {
 		Transport:     cfg.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// NewTransport returns a transport with the settings of http.DefaultTransport, among them a time-out for connecting, which keeps
+// 64 idle connections to a carrier. http.DefaultTransport keeps two, so most of many concurrent calls would open one of their own.
+func NewTransport() *http.Transport {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: 90 * time.Second}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have replaced it
+		t = standard.Clone()
+	}
+	t.MaxIdleConnsPerHost = keptConnections
+
+	return t
 }
 
 // Error is an answer of the carrier other than a shipment.

@@ -115,8 +115,6 @@ func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool,
 	tip := sequence(sh.durable.Load())
 	full := false
 	if next <= tip {
-		p.ahead = int(min(tip-next+1, maxRecords))
-
 		err = s.db.Scan(sh.key(next), sh.key(tip+1), false, func(k, v []byte) (bool, error) {
 			seq := sequence(binary.BigEndian.Uint64(k[len(sh.prefix):]))
 			if fits, err := p.add(s, seq, v); err != nil {

@@ -6,7 +6,6 @@ import "ratchet/embedded/internal/wire"
 type page struct {
 	region       string
 	limit        int
-	ahead        int    // the most records that there are
 	count, bytes int    // records, and their sizes as DynamoDB counts them
 	out          []byte // the answer, up to the records so far, with commas between them
 }
@@ -43,14 +42,18 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 	return true, err
 }
 
-// room returns by how many bytes the answer grows: enough for the records that are still to come if
-// they are as large as the records so far, and at least as many bytes as the answer has now.
+// mostGrowth is how many times its length an answer grows at a time.
+const mostGrowth = 3
+
+// room returns by how many bytes the answer grows: enough for as many records of the size so far as fit in the page, but not
+// many times the bytes that it has now. How many records there are is not known, because numbers of records have gaps.
 func (p *page) room() int {
-	// The page ends at its limit, at the end of the shard, or when it has maxRecordBytes.
-	records := min(p.limit, p.ahead, p.count*maxRecordBytes/max(p.bytes, 1))
+	// The page ends at its limit, or when it has maxRecordBytes.
+	records := min(p.limit, p.count*maxRecordBytes/max(p.bytes, 1))
 
 	// The growth has an eighth to spare, for records that are larger than the average.
 	average := len(p.out) / p.count
+	rest := average * (records - p.count) * 9 / 8
 
-	return max(average*(records-p.count)*9/8, len(p.out))
+	return max(min(rest, mostGrowth*len(p.out)), len(p.out))
 }

@@ -64,7 +64,7 @@ func TestAPageThatGrows(t *testing.T) {
 	st.record.View = NewAndOldImages
 
 	for _, size := range []int{10, 300, 5_000, 60_000} {
-		p := page{region: "eu-west-1", limit: 40, ahead: 40, out: make([]byte, 0, firstRoom)}
+		p := page{region: "eu-west-1", limit: 40, out: make([]byte, 0, firstRoom)}
 
 		want := ""
 		for n := range 10 {
@@ -85,6 +85,27 @@ func TestAPageThatGrows(t *testing.T) {
 
 		if string(p.out) != want[1:] {
 			t.Errorf("a page of records of %d bytes has other ones: %.200s", size, p.out)
+		}
+	}
+}
+
+// Few records take little memory, although the page has room for a thousand.
+func TestAPageOfFewRecordsIsSmall(t *testing.T) {
+	st := new(Stream)
+	st.record.View = NewAndOldImages
+
+	image := attr.AppendBinary(nil, attr.Item{"id": {Kind: attr.S, Str: strings.Repeat("a", 1000)}})
+	c := Change{Event: Insert, Keys: image, New: image, Size: 2000}
+	p := page{region: "eu-west-1", limit: maxRecords, out: make([]byte, 0, firstRoom)}
+
+	for n := range 100 {
+		if fits, err := p.add(st, sequence(n), c.encode(nil, NewAndOldImages)); err != nil || !fits {
+			t.Fatalf("record %d fits: %v, %v", n, fits, err)
+		}
+
+		// A larger buffer is the smallest that a pool has, or up to twice what was asked for.
+		if room := cap(p.out); room > 32<<10 && room > 2*(mostGrowth+1)*len(p.out) {
+			t.Fatalf("an answer of %d bytes, %d records, has room for %d", len(p.out), n+1, room)
 		}
 	}
 }

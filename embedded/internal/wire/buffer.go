@@ -44,9 +44,12 @@ func Buffer(size int) []byte {
 	return make([]byte, 0, room)
 }
 
-// Grow returns an answer with room for size more bytes.
+// Grow returns an answer with room for size more bytes. It takes over answer, whose memory another answer may have afterwards.
 func Grow(answer []byte, size int) []byte {
-	return append(Buffer(len(answer)+size), answer...)
+	grown := append(Buffer(len(answer)+size), answer...)
+	reuse(answer)
+
+	return grown
 }
 
 // reuse lets a later answer use the memory of an answer that was sent.

@@ -78,7 +78,16 @@ type response struct {
 func (r *response) Header() http.Header        { return r.Response.Header }
 func (r *response) WriteHeader(status int)     { r.StatusCode = status }
 func (r *response) Read(p []byte) (int, error) { return r.body.Read(p) }
-func (r *response) Close() error               { return nil }
+
+// Close lets a later answer use the memory of this one.
+func (r *response) Close() error {
+	answer := r.written
+	r.written = nil
+	r.body.Reset(nil)
+	reuse(answer)
+
+	return nil
+}
 
 func (r *response) Write(p []byte) (int, error) {
 	r.written = append(r.written, p...)

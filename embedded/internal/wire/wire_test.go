@@ -312,6 +312,32 @@ func TestAnAnswerInProcessKeepsItsMemory(t *testing.T) {
 	_ = first.Close()
 }
 
+// TestAClosedAnswerInProcessGivesItsMemoryBack: a later answer has it, and the closed one has no bytes that could change.
+func TestAClosedAnswerInProcessGivesItsMemoryBack(t *testing.T) {
+	const size = 2 * leastReused
+
+	reused := false
+	h := letters(size, func(room []byte) { reused = reused || room[size-1] != 0 })
+
+	for n := 0; n < 1000 && !reused; n++ { // a pool may forget what is put into it
+		res, err := InProcess(h).Do(newRequest(t.Context(), t, http.MethodPost, "http://engine/", "Test_1.Letters", "a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for range 2 {
+			_ = res.Body.Close()
+			if rest, err := io.ReadAll(res.Body); err != nil || len(rest) > 0 {
+				t.Fatalf("a closed answer has %d bytes, %v", len(rest), err)
+			}
+		}
+	}
+
+	if !reused {
+		t.Error("no memory was used again")
+	}
+}
+
 // writer is a socket that looks at the memory of the written bytes.
 type writer struct {
 	http.ResponseWriter

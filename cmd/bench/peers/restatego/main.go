@@ -17,7 +17,8 @@ import (
 )
 
 func main() {
-	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 256
+	transport := http.DefaultTransport.(*http.Transport)
+	transport.MaxIdleConnsPerHost, transport.MaxIdleConns = 256, 0 // no connection is opened twice
 	o := &order{far: os.Args[2]}
 
 	err := server.NewRestate().

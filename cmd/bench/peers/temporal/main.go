@@ -32,7 +32,8 @@ func main() {
 	defer server.Stop()
 
 	if len(os.Args) == 3 {
-		http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 256
+		transport := http.DefaultTransport.(*http.Transport)
+		transport.MaxIdleConnsPerHost, transport.MaxIdleConns = 256, 0 // no connection is opened twice
 		if err := serveOrders(server, os.Args[1], os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "temporal:", err)
 			os.Exit(1) //nolint:gocritic // the server's data is in memory
