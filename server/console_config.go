@@ -3,10 +3,10 @@ package server
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 
 	"ratchet/api/auth"
+	"ratchet/console/session"
 )
 
 // ConsoleConfig says who may log in to the console of an API with authentication.
@@ -14,8 +14,8 @@ type ConsoleConfig struct {
 	// Console is "on" or "off": whether `ratchet serve` has the console, for callers who log in with an API key, or
 	// at the issuer if ClientID is set. Default: "on".
 	Console string `koanf:"console"`
-	// Address is where browsers reach the console behind a proxy that speaks TLS: https://HOST[:PORT]. Empty: logins
-	// over TLS, or from this machine, only.
+	// Address is where browsers reach the console behind a proxy that speaks TLS: https://HOST[:PORT]. Or
+	// http://127.0.0.1:PORT: a container's port on the browser's machine. Empty: logins over TLS, or from this machine, only.
 	Address string `koanf:"console-url"`
 	// ClientID is the console's client at the issuer of APIConfig.Issuer, with the redirect address
 	// https://HOST/console/login/callback. Empty: no login there.
@@ -73,9 +73,7 @@ func (c ConsoleConfig) validate(issuer string) error {
 	require(c.ClientID == "" || issuer != "", "console-client-id: must be set with auth-issuer")
 	require(c.ClientID != "" || c.ClientSecret == "" && len(c.Scopes) == 0, "console-client-id: must be set with console-client-secret and console-scopes")
 
-	u, err := url.Parse(c.Address)
-	require(c.Address == "" || err == nil && u.Scheme == "https" && u.Host != "" && u.Path == "" && u.User == nil && u.RawQuery == "",
-		"console-url %q: must be https://HOST[:PORT]", withoutUser(c.Address))
+	require(c.Address == "" || session.ValidURL(c.Address), "console-url %q: must be https://HOST[:PORT], or http of a loopback address", withoutUser(c.Address))
 
 	for _, secret := range c.secrets() {
 		require(len(secret) >= 32, "console-secret: each secret needs at least 32 characters")

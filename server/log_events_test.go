@@ -51,3 +51,20 @@ func TestTheRuntimesEventsReachTheDebugLogWithoutSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestAFailureWithoutANameIsAWarning: a mistake of a step is in the log of a worker at its usual level.
+func TestAFailureWithoutANameIsAWarning(t *testing.T) {
+	var out strings.Builder
+
+	a := activityEvents(slog.New(slog.NewTextHandler(&out, nil)))
+	task := activities.Task{Token: "secret", Activity: "fetch", Worker: "w", Input: []byte(`{"card":"secret"}`)}
+
+	a.Done(activities.Done{Task: task, Outcome: activities.Failed, ErrorName: "Order.Declined", Err: errors.New("declined")})
+	a.Done(activities.Done{Task: task, Outcome: activities.Succeeded})
+	a.Done(activities.Done{Task: task, Outcome: activities.Failed, ErrorName: "Order.Unknown", Err: errors.New("no such shelf")})
+
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "task.activity=fetch") ||
+		!strings.Contains(got, `err="no such shelf"`) || strings.Contains(got, "secret") {
+		t.Errorf("the log has\n%s", got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -45,7 +46,7 @@ type Config struct {
 	Secrets [][]byte
 	// MaxScope is the highest scope that a session has. Required.
 	MaxScope auth.Scope
-	// URL is where browsers reach the console, as https://HOST[:PORT]. Empty: where the request says, which must
+	// URL is where browsers reach the console; see [ValidURL]. Empty: where the request says, which must
 	// have come over TLS or from this machine.
 	URL string
 	// Provider is where persons log in. Nil: keys only.
@@ -71,8 +72,7 @@ func (c Config) validate() error {
 	}
 
 	if c.URL != "" {
-		u, err := url.Parse(c.URL)
-		require(err == nil && u.Scheme == "https" && u.Host != "" && u.Path == "" && u.User == nil && u.RawQuery == "", "URL", "must be https://HOST[:PORT]")
+		require(ValidURL(c.URL), "URL", "must be https://HOST[:PORT], or http of a loopback address")
 	}
 
 	return errors.Join(errs...)
@@ -118,3 +118,16 @@ func (l *Login) HasProvider() bool { return l.cfg.Provider != nil }
 
 // Forget ends the session in the browser.
 func (l *Login) Forget(w http.ResponseWriter) { clearCookie(w, sessionCookie) }
+
+// ValidURL reports whether browsers may reach the console at the address: https://HOST[:PORT], or http of a loopback
+// address, as of a container whose port is published on the browser's machine.
+func ValidURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Path != "" || u.User != nil || u.RawQuery != "" {
+		return false
+	}
+
+	ip := net.ParseIP(u.Hostname())
+
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}

@@ -43,7 +43,7 @@ func (l *Login) checkPlain(r *http.Request) error {
 		return nil
 	}
 
-	// A proxy in front speaks TLS to browsers at this host.
+	// A proxy in front speaks TLS to browsers at this host, or the host is the browser's own machine.
 	if l.host != "" && strings.EqualFold(r.Host, l.host) {
 		return nil
 	}

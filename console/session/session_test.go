@@ -258,6 +258,7 @@ func TestALoginNeedsAWayThatNoOneReads(t *testing.T) {
 		return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: ip, Port: 80}))
 	}
 	behind := func(c *session.Config) { c.URL = "https://console.example" }
+	published := func(c *session.Config) { c.URL = "http://127.0.0.1:8701" }
 
 	for _, row := range []struct {
 		about  string
@@ -268,6 +269,8 @@ func TestALoginNeedsAWayThatNoOneReads(t *testing.T) {
 		{"this machine", nil, from(net.IPv6loopback, "localhost"), true},
 		{"another machine", nil, from(net.IPv4(10, 0, 0, 1), "10.0.0.1"), false},
 		{"a proxy with TLS", behind, from(net.IPv4(10, 0, 0, 1), "console.example"), true},
+		{"a container's port, published on this machine", published, from(net.IPv4(172, 17, 0, 2), "127.0.0.1:8701"), true},
+		{"the container's own address", published, from(net.IPv4(172, 17, 0, 2), "172.17.0.2:8701"), false},
 		{"past the proxy", behind, from(net.IPv4(10, 0, 0, 1), "10.0.0.1"), false},
 	} {
 		l := newLogin(t, keys, row.change)
@@ -283,6 +286,19 @@ func TestALoginNeedsAWayThatNoOneReads(t *testing.T) {
 
 	if _, known := l.Identify(r); known {
 		t.Error("a session over plain HTTP")
+	}
+}
+
+// TestAddressesOfTheConsole: plain HTTP only on the browser's own machine.
+func TestAddressesOfTheConsole(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"https://console.example": true, "https://10.0.0.1:8443": true, "http://127.0.0.1:8701": true, "http://[::1]:8701": true, "http://localhost": true,
+		"http://console.example": false, "http://10.0.0.1": false, "http://127.0.0.1.example": false, "http://127.0.0.1:8701/": false,
+		"https://a:b@console.example": false, "ftp://127.0.0.1": false, "127.0.0.1:8701": false, "": false,
+	} {
+		if session.ValidURL(text) != ok {
+			t.Errorf("%q: valid %t", text, !ok)
+		}
 	}
 }
 

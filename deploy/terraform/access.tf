@@ -162,7 +162,7 @@ locals {
     ]
     doctor = [
       {
-        actions   = ["cloudformation:GetResource", "logs:DescribeIndexPolicies", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:GetDataProtectionPolicy", "logs:ListTagsForResource"]
+        actions   = ["cloudformation:GetResource", "cloudformation:ListResources", "ecs:DescribeServices", "ecs:DescribeTaskDefinition", "ecs:ListClusters", "ecs:ListServices", "logs:DescribeIndexPolicies", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:GetDataProtectionPolicy", "logs:ListTagsForResource"]
         resources = [["other", "*"]]
       },
       {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -132,6 +134,54 @@ func TestTheComposeFileFitsTheProgram(t *testing.T) {
 	}
 }
 
+// TestTheComposeFileFitsItsSchema: testdata/compose-spec.json is the schema of the Compose specification (Apache-2.0), of
+// github.com/compose-spec/compose-spec at 170098ba07d9.
+func TestTheComposeFileFitsItsSchema(t *testing.T) {
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(readText(t, "testdata/compose-spec.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("compose-spec.json", document); err != nil {
+		t.Fatal(err)
+	}
+
+	schema, err := c.Compile("compose-spec.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	text := readText(t, composeFile)
+	if err := schema.Validate(asDocument(t, text)); err != nil {
+		t.Error(err)
+	}
+
+	// The schema finds mistakes.
+	for from, to := range map[string]string{"restart:": "restrat:", "condition: service_healthy": "condition: healthy", "command: [": "command: [[], "} {
+		if schema.Validate(asDocument(t, strings.ReplaceAll(text, from, to))) == nil {
+			t.Errorf("the schema takes %q", to)
+		}
+	}
+}
+
+// asDocument returns a YAML text as the schema reads it.
+func asDocument(t *testing.T, text string) any {
+	t.Helper()
+
+	var read any
+	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
+		t.Fatal(err)
+	}
+
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(mustJSON(t, read)))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return document
+}
+
 func readText(t *testing.T, name string) string {
 	t.Helper()
 
@@ -172,6 +222,8 @@ func TestTheServicesOfTheComposeFileRun(t *testing.T) {
 	if err := json.Unmarshal(key, &made); err != nil || made.Token == "" {
 		t.Fatalf("%v: %d bytes", err, len(key))
 	}
+
+	c.logIn(made.Token)
 
 	// Workers know a new endpoint after ten seconds at most; what they handle before is not sent to it.
 	orders := 0
@@ -297,6 +349,51 @@ func (c *composed) awaitLine(lines <-chan string, part string, again func()) {
 		case <-end:
 			c.t.Fatalf("no line with %q: %q", part, seen)
 		}
+	}
+}
+
+// logIn logs in to the console with a key and opens its first page.
+func (c *composed) logIn(key string) {
+	c.t.Helper()
+
+	origin := "http://127.0.0.1:" + c.ports["8701"]
+	if address := c.here(c.services["api"].Environment["RATCHET_CONSOLE_URL"]); address != origin {
+		c.t.Errorf("the console is said to be at %q, and is at %s", address, origin)
+	}
+
+	// Without a jar, which, unlike a browser, does not send secure cookies to its own machine.
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+	form, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, origin+"/console/login", strings.NewReader(url.Values{"key": {key}}.Encode()))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	form.Header.Set("Sec-Fetch-Site", "same-origin")
+
+	answer, err := client.Do(form)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+
+	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, origin+"/console/", nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+
+	for _, cookie := range answer.Cookies() {
+		r.AddCookie(cookie)
+	}
+
+	page, err := client.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	_ = page.Body.Close()
+
+	if answer.StatusCode != http.StatusSeeOther || page.StatusCode != http.StatusOK {
+		c.t.Errorf("the login answers %d, the page behind it %d", answer.StatusCode, page.StatusCode)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +53,8 @@ func (c *cloud) Do(r *http.Request) (*http.Response, error) {
 		fmt.Fprintf(w, `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult><Arn>arn:aws:sts::%s:assumed-role/ann/s</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`, account)
 	case operation == "GetResource":
 		c.get(w, body)
+	case operation == "ListResources":
+		c.list(w, body)
 	case operation == "ListStateMachines":
 		fmt.Fprintf(w, `{"stateMachines":[{"name":%q,"stateMachineArn":%q,"type":"STANDARD","creationDate":1}]}`, prefix+"order", arn)
 	case operation == "DescribeStateMachine":
@@ -102,6 +105,44 @@ func (c *cloud) get(w *httptest.ResponseRecorder, body []byte) {
 	}
 
 	_ = json.NewEncoder(w).Encode(map[string]any{"TypeName": in.TypeName, "ResourceDescription": map[string]string{"Identifier": in.Identifier, "Properties": string(text)}})
+}
+
+// list answers ListResources, one resource a page:
+// https://docs.aws.amazon.com/cloudcontrolapi/latest/APIReference/API_ListResources.html.
+func (c *cloud) list(w *httptest.ResponseRecorder, body []byte) {
+	var in struct{ TypeName, NextToken string }
+	if err := json.Unmarshal(body, &in); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+
+	if code := c.faults["list "+in.TypeName]; code != "" {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"__type":"com.amazon.cloudapiservice#%s","Message":"User is not authorized to perform: ecs:ListClusters"}`, code)
+
+		return
+	}
+
+	var identifiers []string
+	for _, id := range slices.Sorted(maps.Keys(c.resources)) {
+		if identifier, is := strings.CutPrefix(id, in.TypeName+" "); is {
+			identifiers = append(identifiers, identifier)
+		}
+	}
+
+	answer := map[string]any{"TypeName": in.TypeName}
+	at, _ := strconv.Atoi(in.NextToken)
+
+	if at < len(identifiers) {
+		answer["ResourceDescriptions"] = []map[string]string{{"Identifier": identifiers[at], "Properties": "{}"}}
+	}
+
+	if at+1 < len(identifiers) {
+		answer["NextToken"] = strconv.Itoa(at + 1)
+	}
+
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // ofAccount are ARNs of resources that the reader of the tests leaves as references.
@@ -317,6 +358,122 @@ func TestTheDoctorComparesWhatIsDeployed(t *testing.T) {
 
 			if c.faults[""] != "" && a.asked > 6 {
 				t.Errorf("%d calls after the first denial", a.asked)
+			}
+		})
+	}
+}
+
+// service returns a service of service.yaml with its task definition and its log group, as the Cloud Control API answers
+// them, and the identifiers of the first two.
+func service(t *testing.T, cluster string, parameters map[string]string) (all map[string]map[string]any, itself, task string) {
+	t.Helper()
+
+	given := map[string]string{
+		"Prefix": prefix, "Cluster": cluster, "Image": "ratchet@sha256:1", "Subnets": "subnet-1", "SecurityGroups": "sg-1",
+		"WebhookSecret": "arn:aws:secretsmanager:" + region + ":" + account + ":secret:ratchet-webhook-secret",
+	}
+	maps.Copy(given, parameters)
+	c := readTemplate(t, "service.yaml", given)
+
+	one := func(kind string) map[string]any {
+		for _, properties := range c.ofType(kind) {
+			return decode[map[string]any](t, json.RawMessage(mustJSON(t, properties)))
+		}
+		t.Fatalf("service.yaml has no %s", kind)
+
+		return nil
+	}
+	logs, tasks, services := one("AWS::Logs::LogGroup"), one("AWS::ECS::TaskDefinition"), one("AWS::ECS::Service")
+
+	ecs := "arn:aws:ecs:" + region + ":" + account + ":"
+	arn := ecs + "task-definition/" + fmt.Sprint(tasks["Family"]) + ":7"
+	name := fmt.Sprint(services["ServiceName"])
+
+	// What AWS adds, and a variable of the program itself.
+	tasks["Revision"] = 7
+	container := tasks["ContainerDefinitions"].([]any)[0].(map[string]any)
+	container["MountPoints"] = []any{}
+	container["LogConfiguration"].(map[string]any)["Options"].(map[string]any)["awslogs-group"] = logs["LogGroupName"]
+	container["Environment"] = append([]any{map[string]any{"Name": "BANK_TOKEN", "Value": "hush"}}, container["Environment"].([]any)...)
+
+	services["TaskDefinition"], services["Cluster"] = arn, ecs+"cluster/"+cluster
+	services["NetworkConfiguration"] = map[string]any{"AwsvpcConfiguration": map[string]any{"AssignPublicIp": "DISABLED", "Subnets": []any{"subnet-1"}, "SecurityGroups": []any{"sg-1"}}}
+
+	itself = "AWS::ECS::Service " + ecs + "service/" + cluster + "/" + name + "|" + cluster
+	task = "AWS::ECS::TaskDefinition " + arn
+
+	return map[string]map[string]any{itself: services, task: tasks, "AWS::Logs::LogGroup " + fmt.Sprint(logs["LogGroupName"]): logs}, itself, task
+}
+
+// TestTheDoctorComparesTheServices: a service and its task definition are found in any cluster, and held against
+// service.yaml. Variables of the program's own are right, and their values are not printed.
+func TestTheDoctorComparesTheServices(t *testing.T) {
+	core := mustJSON(t, deployed(t, "", "access.yaml", "alarms.yaml", "core.yaml"))
+	worker, itself, task := service(t, "shop", nil)
+	api, blue, _ := service(t, "front", map[string]string{"Part": "api", "Color": "-blue", "TargetGroup": "arn:aws:elasticloadbalancing:1"})
+
+	asWritten := mustJSON(t, worker)
+	container := func(all map[string]map[string]any) map[string]any {
+		return all[task]["ContainerDefinitions"].([]any)[0].(map[string]any)
+	}
+	variables := func(all map[string]map[string]any) []any { return container(all)["Environment"].([]any) }
+
+	for _, c := range []struct {
+		name           string
+		change         func(map[string]map[string]any)
+		faults         map[string]string
+		result         doctor.Result
+		subject, found string
+	}{
+		{"as the template", nil, nil, doctor.OK, "templates", "2 of service.yaml; nothing is deployed of lambda.yaml"},
+		{"a second one in another cluster", func(all map[string]map[string]any) { maps.Copy(all, api) }, nil, doctor.OK, "templates", "4 of service.yaml"},
+		{"the other one has no load balancer", func(all map[string]map[string]any) {
+			maps.Copy(all, decode[map[string]map[string]any](t, json.RawMessage(mustJSON(t, api))))
+			all[blue]["DeploymentConfiguration"].(map[string]any)["DeploymentCircuitBreaker"].(map[string]any)["Enable"] = false
+		}, nil, doctor.Warning, "service " + prefix + "api-blue", "DeploymentConfiguration.DeploymentCircuitBreaker.Enable is false, not true"},
+		{"other processes run the old and the new at once", func(all map[string]map[string]any) {
+			all[itself]["DeploymentConfiguration"].(map[string]any)["MinimumHealthyPercent"] = 0
+		}, nil, doctor.Warning, "service " + prefix + "worker", "DeploymentConfiguration.MinimumHealthyPercent is 0, not 100"},
+		{"without a health check", func(all map[string]map[string]any) { delete(container(all), "HealthCheck") }, nil, doctor.Warning, "service " + prefix + "worker", "TaskDefinition.ContainerDefinitions.ratchet.HealthCheck is missing"},
+		{"killed early", func(all map[string]map[string]any) { container(all)["StopTimeout"] = 30 }, nil, doctor.Warning, "service " + prefix + "worker", "TaskDefinition.ContainerDefinitions.ratchet.StopTimeout is 30, not 120"},
+		{"with the role of another part", func(all map[string]map[string]any) {
+			all[task]["TaskRoleArn"] = "arn:aws:iam::" + account + ":role/admin"
+		}, nil, doctor.Warning, "service " + prefix + "worker", "TaskDefinition.TaskRoleArn is arn:aws:iam::" + account + ":role/admin, not arn:aws:iam::" + account + ":role/" + prefix + "worker"},
+		{"with another prefix", func(all map[string]map[string]any) {
+			for _, v := range variables(all) {
+				if v := v.(map[string]any); v["Name"] == "RATCHET_PREFIX" {
+					v["Value"] = "other-"
+				}
+			}
+		}, nil, doctor.Warning, "service " + prefix + "worker", "TaskDefinition.ContainerDefinitions.ratchet.Environment.RATCHET_PREFIX.Value is other-, not " + prefix},
+		{"without a setting", func(all map[string]map[string]any) {
+			container(all)["Environment"] = slices.DeleteFunc(variables(all), func(v any) bool { return v.(map[string]any)["Name"] == "RATCHET_REQUESTS_QUEUE" })
+		}, nil, doctor.Warning, "service " + prefix + "worker", "TaskDefinition.ContainerDefinitions.ratchet.Environment lacks RATCHET_REQUESTS_QUEUE"},
+		{"without the secret, which is a parameter", func(all map[string]map[string]any) { delete(container(all), "Secrets") }, nil, doctor.OK, "templates", "2 of service.yaml"},
+		{"beside a container of one's own", func(all map[string]map[string]any) {
+			all[task]["ContainerDefinitions"] = append([]any{map[string]any{"Name": "logs", "Image": "fluent"}}, all[task]["ContainerDefinitions"].([]any)...)
+		}, nil, doctor.OK, "templates", "2 of service.yaml"},
+		{"without another program", func(all map[string]map[string]any) { container(all)["Name"] = "other" }, nil, doctor.Warning, "service " + prefix + "worker", "TaskDefinition.ContainerDefinitions lacks ratchet"},
+		{"it may not list services", nil, map[string]string{"list AWS::ECS::Service": "GeneralServiceException"}, doctor.Unchecked, "template service.yaml", "User is not authorized to perform: ecs:ListClusters"},
+		{"it may not read task definitions", nil, map[string]string{"AWS::ECS::TaskDefinition": "GeneralServiceException"}, doctor.Unchecked, "template service.yaml", "service " + prefix + "worker"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := &cloud{role: "arn:aws:iam::" + account + ":role/" + prefix + "state-machine", resources: decode[map[string]map[string]any](t, json.RawMessage(core)), faults: c.faults}
+			maps.Copy(a.resources, decode[map[string]map[string]any](t, json.RawMessage(asWritten)))
+
+			if c.change != nil {
+				c.change(a.resources)
+			}
+
+			found := examined(t, a)
+			bad := slices.DeleteFunc(slices.Clone(found), func(one doctor.Check) bool { return c.result != doctor.OK && one.Result == doctor.OK })
+
+			if len(bad) != 1 || bad[0].Result != c.result || bad[0].Subject != c.subject || !strings.Contains(bad[0].Found, c.found) {
+				t.Errorf("found %+v", found)
+			}
+
+			if strings.Contains(fmt.Sprint(found), "hush") {
+				t.Errorf("a variable's value is printed: %+v", found)
 			}
 		})
 	}
