@@ -26,6 +26,7 @@ type documented struct {
 	OperationID string
 	Parameters  []struct {
 		Name, In string
+		Required bool
 		Schema   schema
 	}
 	RequestBody struct{ Content map[string]content }
@@ -46,6 +47,7 @@ type schema struct {
 	Additional any    `json:"additionalProperties"`
 	Personal   string `json:"x-personal"`
 	MaxLength  int
+	Examples   []any
 }
 
 func readDocument(t testing.TB) document {

@@ -36,32 +36,37 @@ func lanes(all []moments, first int) string {
 	height := laneHeight*float64(len(kinds)) + 26
 
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="lanes" role="group" aria-label="Time line" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`,
-		width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="lanes" role="group" aria-label="Time line" width="%.0f" height="%.0f">`,
+		laneNames+width, height)
 
 	for i, kind := range kinds {
 		y := laneHeight*float64(i) + laneHeight/2
-		fmt.Fprintf(&b, `<text class="name" x="0" y="%.0f">%s</text><path class="rule" d="M%.0f %.0fH%.0f"/>`, y+4, html.EscapeString(kind), laneNames, y, width)
+		fmt.Fprintf(&b, `<text class="name" x="0" y="%.0f">%s</text><line class="rule" x1="%.0f" x2="100%%" y1="%.0f" y2="%.0f"/>`, y+4, html.EscapeString(kind), laneNames, y, y)
 	}
+
+	// The axis takes the room that the page has beside the names: what is on it stands at a share of the whole width, and is moved by the same
+	// share of the names' less to the right.
+	share := func(x float64) string { return fmt.Sprintf("%.2f%%", 100*x/width) }
+	beside := func(x float64) string { return fmt.Sprintf(`transform="translate(%.1f)"`, laneNames*(1-x/width)) }
 
 	for _, g := range gaps {
-		fmt.Fprintf(&b, `<path class="gap" d="M%.1f 0V%.0f"/><text class="tick" x="%.1f" y="%.0f" text-anchor="middle">%s</text>`,
-			g.x, height-22, g.x, height-6, length(g.took))
+		fmt.Fprintf(&b, `<g %s><line class="gap" x1="%s" x2="%s" y1="0" y2="%.0f"/><text class="tick" x="%s" y="%.0f" text-anchor="middle">%s</text></g>`,
+			beside(g.x), share(g.x), share(g.x), height-22, share(g.x), height-6, length(g.took))
 	}
 
-	// The clock stands where there is room for it.
-	free := laneNames - 1
+	// The clock stands where there is room for it, and once if it is the same.
+	free, shown := -1.0, ""
 	for i, m := range all {
-		if x[i] > free {
-			fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.0f">%s</text>`, x[i], height-6, m.At.UTC().Format("15:04:05"))
-			free = x[i] + 70
+		if clock := m.At.UTC().Format("15:04:05"); x[i] > free && clock != shown {
+			fmt.Fprintf(&b, `<text class="tick" %s x="%s" y="%.0f">%s</text>`, beside(x[i]), share(x[i]), height-6, clock)
+			free, shown = x[i]+70, clock
 		}
 	}
 
 	for i, m := range all {
 		y := laneHeight*float64(slices.Index(kinds, m.Kind)) + laneHeight/2
-		fmt.Fprintf(&b, `<a href="#m%d" class="%s" data-at="%s"><circle class="dot" cx="%.1f" cy="%.0f" r="5"><title>%s</title></circle></a>`,
-			first+i, m.mood(), m.At.iso(), x[i], y, html.EscapeString(m.At.short()+" "+m.text()))
+		fmt.Fprintf(&b, `<a href="#m%d" class="%s" data-at="%s"><circle class="dot" %s cx="%s" cy="%.0f" r="5"><title>%s</title></circle></a>`,
+			first+i, m.mood(), m.At.iso(), beside(x[i]), share(x[i]), y, html.EscapeString(m.At.short()+" "+m.text()))
 	}
 	b.WriteString("</svg>")
 
@@ -106,9 +111,9 @@ type gap struct {
 	took time.Duration
 }
 
-// axis returns where each moment stands, and the gaps between them.
+// axis returns where each moment stands, and the gaps between them, if there is no more room than that.
 func axis(all []moments) (x []float64, gaps []gap, width float64) {
-	at := laneNames + 8
+	at := 8.0
 	x = make([]float64, len(all))
 
 	for i, m := range all {

@@ -316,7 +316,7 @@ func orderTable(v *visit, list orderList, chosen bool) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if list.timed() {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "<td>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 27, "<td class=\"keep\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ratchet/internal/plural"
+	"ratchet/workflow/diagram"
 )
 
 // pages are all pages. Those of stored data are looked at every second while a viewer follows them, and summaries every ten. What costs
@@ -81,7 +82,7 @@ type overviewShown struct {
 
 	definition definition
 	counts     orderCounts
-	svg        string
+	svg        []diagram.Part
 	rates      rates
 	newest     orderList
 }

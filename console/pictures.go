@@ -19,14 +19,14 @@ type pictures struct {
 	keys  []string // the oldest first
 }
 
-// paint returns a graph as it is painted.
-func (p *pictures) paint(g diagram.Graph, paint diagram.Paint) (string, error) {
+// paint returns the lanes of a graph as they are painted.
+func (p *pictures) paint(g diagram.Graph, paint diagram.Paint) ([]diagram.Part, error) {
 	picture, err := p.layout(g)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 
-	return picture.SVG(paint), nil
+	return picture.Parts(paint), nil
 }
 
 func (p *pictures) layout(g diagram.Graph) (*diagram.Picture, error) {
@@ -63,7 +63,7 @@ func (p *pictures) layout(g diagram.Graph) (*diagram.Picture, error) {
 
 // paintOrder returns the picture of an order: its states, and below them the state machine with the way of its execution, if there is one.
 // It also returns how many kinds of refusals are not on it.
-func (p *pictures) paintOrder(d definition, e explanation, x *execution) (svg string, unseen int64, err error) {
+func (p *pictures) paintOrder(d definition, e explanation, x *execution) (parts []diagram.Part, unseen int64, err error) {
 	g, paint := d.whole(), e.paint()
 	if d.Machine != nil {
 		x.paint(*d.Machine, paint)
@@ -77,7 +77,7 @@ func (p *pictures) paintOrder(d definition, e explanation, x *execution) (svg st
 		paint.Marks[r.edge.ID] = r.times()
 	}
 
-	svg, err = p.paint(g, paint)
+	parts, err = p.paint(g, paint)
 
-	return svg, unseen, err
+	return parts, unseen, err
 }

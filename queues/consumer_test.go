@@ -218,6 +218,43 @@ func TestAConsumerThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 	})
 }
 
+// TestAFailureOfALostMessageIsNotCounted: another receiver may have it, and handle it.
+func TestAFailureOfALostMessageIsNotCounted(t *testing.T) {
+	onQueues(t, "", func(t *testing.T, q *queuePair) {
+		q.send("a")
+		counter := &countedFailures{}
+		var cause error
+		cfg := q.config(func(ctx context.Context, _ Message) Outcome {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+
+			return Retry(0, cause)
+		})
+		cfg.Failures = counter
+		q.interfere(func(operation string, n int) fault {
+			if operation == "ReceiveMessage" && n == 0 {
+				return none
+			}
+
+			return lost
+		})
+		q.run(cfg)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+
+		if n := counter.failures.Load(); n != 0 || !errors.Is(cause, ErrMessageLost) {
+			t.Errorf("%d failures were counted after %v", n, cause)
+		}
+	})
+}
+
+// countedFailures counts the calls.
+type countedFailures struct{ failures atomic.Int32 }
+
+func (c *countedFailures) CountFailure(context.Context, string, string) (int, error) {
+	return int(c.failures.Add(1)), nil
+}
+
 func TestTheHandlerEndsWhenItsMessageIsGone(t *testing.T) {
 	onQueues(t, "", func(t *testing.T, q *queuePair) {
 		q.send("a")

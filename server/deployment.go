@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -353,6 +354,10 @@ func (b *Backend) undeclared() (all []string) {
 
 	if b.Config.Parts.Carrier != nil {
 		all = append(all, "the carrier")
+	}
+
+	for _, scheme := range slices.Sorted(maps.Keys(b.Config.Parts.Destinations)) {
+		all = append(all, "the destination "+scheme)
 	}
 
 	return all

@@ -16,6 +16,7 @@ import (
 	"ratchet/internal/plural"
 	"ratchet/operate/doctor"
 	"ratchet/operate/inspect"
+	"ratchet/operate/processes"
 	"ratchet/server/deploy"
 	"ratchet/streams/leases"
 )
@@ -46,6 +47,10 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 	}
 	checks = append(checks, doctor.Examine(ctx, cfg)...)
 
+	if b.onAWS() && !hasFault(checks, "table "+b.Tables.Processes) {
+		checks = append(checks, b.checkFigures(ctx))
+	}
+
 	// The orders are read only if the checks of their table have succeeded.
 	if !hasFault(checks, "table "+b.Tables.Orders) {
 		checks = append(checks, b.checkOrdersTable(ctx)...)
@@ -65,6 +70,32 @@ func (b *Backend) Examine(ctx context.Context, parts ...string) []doctor.Check {
 	}
 
 	return checks
+}
+
+// checkFigures names the processes that do not write the figures of CloudWatch's alarms. Only the processes know it: the
+// doctor runs with other settings.
+func (b *Backend) checkFigures(ctx context.Context) doctor.Check {
+	const subject = "figures of alarms"
+
+	found, err := b.Processes.Check(ctx)
+	if err != nil {
+		return doctor.NewUnchecked(subject, err.Error(), "fix the table of processes first")
+	}
+
+	var silent []string
+	for i, name := range processes.Names(found) {
+		if found[i].State == processes.Live && !found[i].Figures {
+			silent = append(silent, name)
+		}
+	}
+
+	if len(silent) == 0 {
+		return doctor.NewOK(subject, "")
+	}
+
+	return doctor.NewWarning(subject,
+		"none from "+plural.First(silent, 3)+": alarms on its stream lag, API, payments and notifications see nothing, and stream-lag fires if no worker writes any",
+		"set RATCHET_CLOUDWATCH_FIGURES=true where CloudWatch Logs gets its standard output, or use the alerts of Prometheus in their place")
 }
 
 // hasFault reports whether a check of the subjects has found a fault, or one without which they could not be checked.

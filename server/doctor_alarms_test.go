@@ -1,10 +1,12 @@
 package server_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,6 +14,7 @@ import (
 	"github.com/aws/smithy-go/encoding/cbor"
 
 	"ratchet/operate/doctor"
+	"ratchet/operate/processes"
 )
 
 // serveCloudWatch answers DescribeAlarms with those alarms of the account whose names are asked for, one a page.
@@ -151,6 +154,10 @@ func TestAlarmsAreComparedWithTheTemplates(t *testing.T) {
 			return all
 		}
 	}
+	// What reads the stream decides which of these there are.
+	ofWorkers := []string{"ratchet-no-stream-reader", "ratchet-stream-lag", "ratchet-stream-gaps"}
+	ofFunctions := []string{"ratchet-stream-on-lambda", "ratchet-stream-function-idle", "ratchet-stream-batches-discarded"}
+
 	without := func(names ...string) func([]types.MetricAlarm) []types.MetricAlarm {
 		return func(all []types.MetricAlarm) []types.MetricAlarm {
 			return slices.DeleteFunc(all, func(a types.MetricAlarm) bool { return slices.Contains(names, *a.AlarmName) })
@@ -164,16 +171,20 @@ func TestAlarmsAreComparedWithTheTemplates(t *testing.T) {
 		result         doctor.Result
 		subject, found string
 	}{
-		{"as the templates", without("ratchet-stream-on-lambda"), false, doctor.OK, "alarms", "as in the templates"},
-		{"a function reads the stream", without("ratchet-no-stream-reader"), false, doctor.OK, "alarms", "as in the templates"},
-		{"nothing watches the stream", without("ratchet-no-stream-reader", "ratchet-stream-on-lambda"), false,
-			doctor.Warning, "alarms", "1 alarm missing: ratchet-no-stream-reader or ratchet-stream-on-lambda"},
+		{"as the templates", without(ofFunctions...), false, doctor.OK, "alarms", "as in the templates"},
+		{"a function reads the stream", without(ofWorkers...), false, doctor.OK, "alarms", "as in the templates"},
+		{"nothing watches the stream", without(slices.Concat(ofWorkers, ofFunctions)...), false, doctor.Warning, "alarms",
+			"1 alarm missing: ratchet-stream-batches-discarded and ratchet-stream-function-idle and ratchet-stream-on-lambda" +
+				" or ratchet-no-stream-reader and ratchet-stream-gaps and ratchet-stream-lag"},
+		{"the lag is not watched", without(append(ofFunctions, "ratchet-stream-lag")...), false, doctor.Warning, "alarms", "1 alarm missing: ratchet-stream-lag"},
 		{"one is missing", without("ratchet-orders-throttled"), false, doctor.Warning, "alarms", "1 alarm missing: ratchet-orders-throttled"},
 		{"none is there", func([]types.MetricAlarm) []types.MetricAlarm { return nil }, false, doctor.Warning, "alarms", "alarms missing: ratchet-activities-not-started-accept, "},
 		{"a threshold", change("ratchet-no-stream-reader", func(a *types.MetricAlarm) { a.Threshold = aws.Float64(0.5) }), false,
 			doctor.Warning, "alarm ratchet-no-stream-reader", "fires at LessThanThreshold 0.5, 5 periods, missing data breaching; that of this program: LessThanThreshold 1, 5 periods, missing data breaching"},
 		{"the metric", change("ratchet-handlers-failing", func(a *types.MetricAlarm) { a.MetricName = aws.String("ConsumedReadCapacityUnits") }), false,
 			doctor.Warning, "alarm ratchet-handlers-failing", "measures Sum of AWS/DynamoDB ConsumedReadCapacityUnits of TableName=ratchet-dead-letters in 300 s; that of this program: Sum of AWS/DynamoDB ConsumedWriteCapacityUnits of TableName=ratchet-dead-letters in 300 s"},
+		{"missing data", change("ratchet-stream-lag", func(a *types.MetricAlarm) { a.TreatMissingData = aws.String("notBreaching") }), false,
+			doctor.Warning, "alarm ratchet-stream-lag", "2 periods, missing data notBreaching; that of this program: GreaterThanThreshold 300, 2 periods, missing data breaching"},
 		{"a metric of an expression", change("ratchet-activities-not-started-pay", func(a *types.MetricAlarm) {
 			for _, q := range a.Metrics {
 				if *q.Id == "started" {
@@ -207,5 +218,54 @@ func TestAlarmsAreComparedWithTheTemplates(t *testing.T) {
 				t.Errorf("found %+v", found)
 			}
 		})
+	}
+}
+
+// TestTheDoctorNamesProcessesWithoutFigures: alarms cannot see what a process without the setting measures, so the doctor
+// names it, with what to do. Processes that write figures are in order.
+func TestTheDoctorNamesProcessesWithoutFigures(t *testing.T) {
+	p := newPatient(t)
+
+	b, err := p.OnAWS(&account{engine: p.Engine.Handler(), caller: "arn:aws:sts::123456789012:assumed-role/ratchet-worker/task-1", rolePath: "/"})
+	p.must(err)
+
+	runs := func(name string, figures bool) (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		begun, ended := make(chan struct{}), make(chan struct{})
+
+		go func() {
+			defer close(ended)
+
+			begin := sync.OnceFunc(func() { close(begun) })
+			p.Backend.Processes.Run(ctx, processes.Self{
+				Report: func(context.Context) processes.Report {
+					return processes.Report{Name: name, Parts: []string{"api"}, Ready: true, Figures: figures}
+				},
+				Beaten: func(context.Context, int64) { begin() },
+			})
+		}()
+		<-begun
+
+		return func() { cancel(); <-ended }
+	}
+
+	found := func() doctor.Check {
+		all := b.Examine(t.Context())
+		return all[slices.IndexFunc(all, func(c doctor.Check) bool { return c.Subject == "figures of alarms" })]
+	}
+
+	defer runs("with", true)()
+	if c := found(); c.Result != doctor.OK {
+		t.Errorf("each process writes figures: %+v", c)
+	}
+
+	stop := runs("without", false)
+	if c := found(); c.Result != doctor.Warning || !strings.HasPrefix(c.Found, "none from without: ") || !strings.Contains(c.Action, "RATCHET_CLOUDWATCH_FIGURES=true") {
+		t.Errorf("a process writes none: %+v", c)
+	}
+
+	stop()
+	if c := found(); c.Result != doctor.OK {
+		t.Errorf("the process has ended: %+v", c)
 	}
 }

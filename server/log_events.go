@@ -2,6 +2,7 @@ package server
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
 	"ratchet/activities"
@@ -10,8 +11,8 @@ import (
 	"ratchet/transitions"
 )
 
-// activityEvents logs the polls, tasks and heartbeats of an activity worker at level debug. The worker
-// itself logs the faults that need an operator.
+// activityEvents logs the polls, tasks and heartbeats of an activity worker at level debug, and a failure without a
+// name as a warning. The worker itself logs the other faults that need an operator.
 func activityEvents(log *slog.Logger) activities.Events {
 	return activities.Events{
 		Polled: func(activity string, got bool, took time.Duration) {
@@ -31,6 +32,12 @@ func activityEvents(log *slog.Logger) activities.Events {
 				"error", d.ErrorName,
 				"ran", d.Ran,
 				"took", d.Took)
+
+			// No table of errors has it, so it is most likely a mistake of the step. It uses up the step's retries, and
+			// until then only the execution's history has the text.
+			if d.Outcome == activities.Failed && strings.HasSuffix(d.ErrorName, "."+activities.NameUnknown) {
+				log.Warn("a task failed with an error that has no name", "task", d.Task, "err", d.Err)
+			}
 		},
 	}
 }

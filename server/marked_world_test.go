@@ -2,13 +2,19 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -109,11 +115,13 @@ func markedSecrets(far string) (cfg server.Config, forms []string) {
 }
 
 // TestNoSecretOfASettingIsWritten runs a whole system whose far sides fail and repeat what they were sent, and searches
-// the log as text and as JSON, what is exported, the metrics, the answers of the API and every table.
+// the log as text and as JSON, what is exported, the metrics, the figures, each answer of the API, of questions and jobs
+// too, the console's pages, and every table.
 func TestNoSecretOfASettingIsWritten(t *testing.T) {
 	w := &written{texts: map[string]*bytes.Buffer{}}
 	cfg, forms := markedSecrets(w.farSides(t))
 	cfg.AdminListen = "127.0.0.1:0"
+	cfg.Tracing.Figures, cfg.Tracing.FiguresTo = true, w.to("figures")
 
 	log := slog.New(slog.NewMultiHandler(
 		slog.NewTextHandler(w.to("text"), &slog.HandlerOptions{Level: slog.LevelDebug}),
@@ -133,7 +141,7 @@ func TestNoSecretOfASettingIsWritten(t *testing.T) {
 			}
 		}
 
-		for _, place := range []string{"text", "json", "/otlp/v1/traces", "/otlp/v1/logs", "table ratchet-orders", "/metrics"} {
+		for _, place := range []string{"text", "json", "/otlp/v1/traces", "/otlp/v1/logs", "table ratchet-orders", "/metrics", "figures"} {
 			if w.texts[place] == nil {
 				t.Errorf("nothing was written to %s", place)
 			}
@@ -166,11 +174,111 @@ func TestNoSecretOfASettingIsWritten(t *testing.T) {
 		w.add(path, []byte(body))
 	}
 
+	w.answers(t, b)
+
 	status, err := b.Status(t.Context())
 	w.add("status", fmt.Appendf(nil, "%+v %v", status, err))
 	w.add("configuration", fmt.Appendf(nil, "%+v %#v", b.Config, b.Config))
 	w.tables(t, b)
 }
+
+// answers adds what the API and the console say: of jobs and questions that are begun here, of each address in the
+// document, and of each page that the console's pages lead to.
+func (w *written) answers(t *testing.T, b *server.Backend) {
+	t.Helper()
+
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.ServeAPI(ctx, listener, true) }()
+
+	defer func() {
+		http.DefaultClient.CloseIdleConnections()
+		stop()
+
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+
+	base := "http://" + listener.Addr().String()
+	send := func(method, path, body string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+
+		status, text := fetch(t, http.DefaultClient, r)
+		w.add(method+" "+path, []byte(text))
+
+		return status, text
+	}
+
+	for _, question := range []string{"doctor", "survey", "unsettled", "verify"} {
+		if status, text := send(http.MethodPost, "/v1/questions/"+question, ""); status != http.StatusAccepted && status != http.StatusTooManyRequests {
+			t.Errorf("%s: %d %s", question, status, text)
+		}
+	}
+
+	status, text := send(http.MethodPost, "/v1/jobs", `{"kind":"deliveries-resend","filter":{"endpoint":"mail"},"reason":"marked"}`)
+
+	var job struct{ ID string }
+	if err := json.Unmarshal([]byte(text), &job); status != http.StatusCreated && status != http.StatusOK || err != nil {
+		t.Errorf("a job: %d %s", status, text)
+	}
+
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+
+	_, text = send(http.MethodGet, "/openapi.json", "")
+	if err := json.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatal(err)
+	}
+
+	found := 0
+	ids := strings.NewReplacer("{orderId}", "o-1", "{order}", "o-1", "{endpoint}", "mail", "{job}", job.ID, "{question}", "survey", "{sku}", "mug")
+
+	for path, methods := range document.Paths {
+		// A stream of events does not end.
+		if get := methods["get"]; get == nil || bytes.Contains(get, []byte("text/event-stream")) {
+			continue
+		}
+
+		if status, _ := send(http.MethodGet, ids.Replace(path), ""); status == http.StatusOK {
+			found++
+		}
+	}
+
+	if found < 15 {
+		t.Errorf("%d addresses of the API had an answer", found)
+	}
+
+	pages := []string{"/console"}
+	for i := 0; i < len(pages); i++ {
+		_, text := send(http.MethodGet, pages[i], "")
+
+		for _, link := range consoleLink.FindAllStringSubmatch(text, -1) {
+			// The documents say nothing of this installation.
+			path := html.UnescapeString(link[1])
+			if !strings.Contains(path, "/docs") && !slices.Contains(pages, path) && len(pages) < 60 {
+				pages = append(pages, path)
+			}
+		}
+	}
+
+	if len(pages) < 10 {
+		t.Errorf("the console has the pages %v", pages)
+	}
+}
+
+// consoleLink is a link to a page of the console.
+var consoleLink = regexp.MustCompile(`href="(/console[^"#]*)`)
 
 // tables adds the items of every table.
 func (w *written) tables(t *testing.T, b *server.Backend) {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -89,11 +91,28 @@ func (b *Backend) beginParts(ctx context.Context, name string, parts ...string) 
 
 		go func() {
 			defer close(done)
+
+			var figures sync.WaitGroup
+			defer figures.Wait()
+
+			if b.Config.Tracing.Figures {
+				figures.Go(func() { b.Telemetry.WriteFigures(ctx, b.figuresTo(), b.Config.Prefix) })
+			}
+
 			b.Processes.Run(ctx, processes.Self{Version: buildinfo.Version(), Report: b.report, Minute: b.pulse.take, Beaten: b.lookAround})
 		}()
 	}
 
 	return func(err error) { b.endParts(parts, err) }
+}
+
+// figuresTo returns what gets the figures of CloudWatch's alarms.
+func (b *Backend) figuresTo() io.Writer {
+	if to := b.Config.Tracing.FiguresTo; to != nil {
+		return to
+	}
+
+	return os.Stdout
 }
 
 func (b *Backend) endParts(parts []string, err error) {
@@ -129,7 +148,7 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 	p := &b.presence
 
 	p.mu.Lock()
-	r := processes.Report{Name: p.name, Parts: slices.Clone(p.last)}
+	r := processes.Report{Name: p.name, Parts: slices.Clone(p.last), Figures: b.Config.Tracing.Figures}
 	running, failure := len(p.running) > 0, p.failure
 	p.mu.Unlock()
 

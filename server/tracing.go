@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,6 +25,11 @@ type TracingConfig struct {
 	// Propagation says to whom the traceparent goes: "all" (the carrier's URL, webhooks, and the queues,
 	// topics and buses that get notifications), "own" (the carrier's URL) or "none". Default: "all".
 	Propagation string `koanf:"trace-propagation"`
+	// Figures writes the figures that alarms of CloudWatch watch to standard output, a line a minute in its
+	// embedded metric format, of which CloudWatch Logs makes metrics. The templates set it. Default: false.
+	Figures bool `koanf:"cloudwatch-figures"`
+	// FiguresTo gets those lines. Default: standard output.
+	FiguresTo io.Writer `koanf:"-"`
 }
 
 // The values of [TracingConfig].Propagation.

@@ -45,7 +45,7 @@ type size struct {
 
 func main() {
 	prices := flag.Bool("costs", false, "measure capacity units instead of time")
-	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers, timers, jobs, order-cpu, orders-growth, orders-workers, reaction-lag and order-peers, which take minutes")
+	only := flag.String("only", "", "the parts to run, like tasks,orders, or engine for those of the engine; default: all but kcl, peers, timers, jobs, order-cpu, orders-growth, orders-workers, reaction-lag, order-peers and console-cost, which take minutes")
 	kind := flag.String("serve", "", "be a server that another run measures: engine, nothing or worker")
 	data := flag.String("data", "", "the data directory of -serve engine, the URL of the engine of -serve worker")
 	notify := flag.String("notify", "", "where -serve worker sends notifications")
@@ -97,6 +97,7 @@ var benchParts = []benchPart{
 	{"orders", benchOrders},
 	{"deliveries", benchDeliveries},
 	{"api-pages", benchAPIPages},
+	{"console-pages", benchConsolePages},
 }
 
 // engineGroup is the name of all engineParts.
@@ -104,7 +105,7 @@ const engineGroup = "engine"
 
 // longParts run only by name.
 var longParts = []benchPart{{"kcl", benchKCL}, {"peers", benchExecutionPeers}, {"timers", benchTimers}, {"jobs", benchJobs}, {"order-cpu", benchOrderCPU}, {"orders-growth", benchOrdersGrowth},
-	{"orders-workers", benchOrdersWorkers}, {"reaction-lag", benchReactionLag}, {"order-peers", benchOrderPeers}}
+	{"orders-workers", benchOrdersWorkers}, {"reaction-lag", benchReactionLag}, {"order-peers", benchOrderPeers}, {"console-cost", benchConsoleCost}}
 
 // selectParts returns the parts with the names, which are separated by commas, or all but the long
 // ones.

@@ -70,12 +70,16 @@ func newCommands(s *settings.Settings) *cobra.Command {
 	s.DefineFlags(root)
 	addExamples(root, exampleLines())
 	addStatuses(root, statusesOf())
-	addCompletion(s, root)
 	s.BePatient(root)
 
 	root.SetUsageFunc(settings.WriteUsage)
 	// Here the command that runs is known, and its flags are parsed.
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		// cobra keeps the functions that complete flags in a map of the process, and with them their whole tree.
+		if c.Name() == cobra.ShellCompRequestCmd {
+			addCompletion(s, root)
+		}
+
 		s.Use(c)
 		return s.CheckUsed(c)
 	}

@@ -1,4 +1,5 @@
 import "./htmx";
+import "./nonces";
 import "npm/hx-csp.js";
 import "npm/hx-sse.js";
 
@@ -83,14 +84,20 @@ document.addEventListener("DOMContentLoaded", () => {
   if (entry && row) row.scrollLeft = entry.offsetLeft - (row.clientWidth - entry.offsetWidth) / 2;
 });
 
-// A picture that is wider than the page begins where the order is.
+// A picture that is wider than the page begins where the order is, or was last. It has come from the left, so there is more room for that.
+const wayShare = 0.65;
+
+function lastOf(picture: Element): Element | undefined {
+  const numbers = [...picture.querySelectorAll("text.number")];
+  return numbers.sort((a, b) => Number(a.textContent) - Number(b.textContent)).pop();
+}
 document.addEventListener("DOMContentLoaded", () => {
   for (const picture of document.querySelectorAll<HTMLElement>(".picture")) {
-    const present = picture.querySelector(".present");
+    const present = picture.querySelector(".present") ?? lastOf(picture);
     if (!present) continue;
 
     const place = present.getBoundingClientRect();
-    picture.scrollLeft = place.left + place.width / 2 - picture.getBoundingClientRect().left - picture.clientWidth / 2;
+    picture.scrollLeft = place.left + place.width / 2 - picture.getBoundingClientRect().left - picture.clientWidth * wayShare;
   }
 });
 
@@ -148,7 +155,7 @@ document.addEventListener("pointerdown", (event) => {
 document.addEventListener("pointermove", (event) => {
   if (!drag) return;
 
-  // The picture is not scaled, so its units are pixels.
+  // The time line is not scaled, so its units are pixels.
   const left = drag.lanes.getBoundingClientRect().left;
   drag.box.setAttribute("x", String(Math.min(drag.from, event.clientX) - left));
   drag.box.setAttribute("width", String(Math.abs(event.clientX - drag.from)));

@@ -31,13 +31,23 @@ locals {
     namespace  = ""
     metric     = ""
     dimensions = {}
-    activity   = "" # of an alarm that compares what is scheduled with what is started
+    expression = "" # of an alarm that computes: with the metrics by the names that it uses
+    metrics    = {}
+    id         = "" # of the expression
   }
+
+  # Alarms of what reads the stream.
+  alarms_of_workers   = ["no-stream-reader", "stream-lag", "stream-gaps"]
+  alarms_of_functions = ["stream-on-lambda", "stream-function-idle", "stream-batches-discarded"]
 
   stopped_alarms = { for activity in local.activities : "activities-not-started-${activity}" => {
     description = "Tasks of the activity ${activity} are scheduled and no worker starts any. Runbook: docs/operate/runbooks/activities-waiting.md"
-    activity    = aws_sfn_activity.activity[activity].arn
+    id          = "stopped"
+    expression  = "IF(FILL(scheduled, 0) > 0 AND FILL(started, 0) == 0, 1, 0)"
     period      = 900
+    metrics = { for id, metric in { scheduled = "ActivitiesScheduled", started = "ActivitiesStarted" } : id => {
+      namespace = "AWS/States", metric = metric, dimensions = { ActivityArn = aws_sfn_activity.activity[activity].arn }
+    } }
   } }
 
   waiting_alarms = { for activity in local.activities : "activities-waiting-${activity}" => {
@@ -59,6 +69,77 @@ locals {
       dimensions  = { FunctionName = "${var.prefix}stream" }
       periods     = 2
       threshold   = 300000
+    }
+    stream-function-idle = {
+      description = "Orders are written, and Lambda does not invoke the function that reads their stream. Runbook: docs/operate/runbooks/stream-behind.md"
+      id          = "idle"
+      expression  = "IF(FILL(writes, 0) > 0 AND FILL(invocations, 0) == 0, 1, 0)"
+      metrics = {
+        writes      = { namespace = "AWS/DynamoDB", metric = "ConsumedWriteCapacityUnits", dimensions = { TableName = "${var.prefix}orders" } }
+        invocations = { namespace = "AWS/Lambda", metric = "Invocations", dimensions = { FunctionName = "${var.prefix}stream" } }
+      }
+      period  = 900
+      periods = 2
+    }
+    stream-batches-discarded = {
+      description = "Lambda has given up batches of the orders' stream, which no handler got. Runbook: docs/operate/runbooks/stream-behind.md"
+      namespace   = "AWS/SQS"
+      metric      = "ApproximateNumberOfMessagesVisible"
+      statistic   = "Maximum"
+      dimensions  = { QueueName = "${var.prefix}discarded-batches" }
+    }
+    # What only processes measure, as in alarms.yaml.
+    stream-lag = {
+      description = "The oldest record of the orders' stream that is not handled is more than five minutes old, or no worker says how old it is (they do with the setting cloudwatch-figures). Runbook: docs/operate/runbooks/stream-behind.md"
+      namespace   = "Ratchet"
+      metric      = "StreamLag"
+      statistic   = "Maximum"
+      dimensions  = { Prefix = var.prefix }
+      periods     = 2
+      threshold   = 300
+      missing     = "breaching"
+    }
+    stream-gaps = {
+      description = "Records of the orders' stream were lost before a worker read them. Runbook: docs/operate/runbooks/stream-behind.md"
+      namespace   = "Ratchet"
+      metric      = "StreamGaps"
+      dimensions  = { Prefix = var.prefix }
+    }
+    api-errors = {
+      description = "More than 5 percent of the API's answers are server errors. Runbook: docs/operate/runbooks/api-failing.md"
+      id          = "share"
+      expression  = "IF(calls > 0, 100 * errors / calls, 0)"
+      metrics = {
+        calls  = { namespace = "Ratchet", metric = "APIRequests", dimensions = { Prefix = var.prefix } }
+        errors = { namespace = "Ratchet", metric = "APIErrors", dimensions = { Prefix = var.prefix } }
+      }
+      threshold = 5
+    }
+    api-latency = {
+      description = "One of 100 requests of the API takes more than five seconds. Runbook: docs/operate/runbooks/api-failing.md"
+      namespace   = "Ratchet"
+      metric      = "APILatency"
+      statistic   = "Maximum"
+      dimensions  = { Prefix = var.prefix }
+      periods     = 2
+      threshold   = 5
+    }
+    payments-failing = {
+      description = "More than 20 percent of the calls of the payment processor fail. Runbook: docs/operate/runbooks/payments-failing.md"
+      id          = "share"
+      expression  = "IF(calls > 0, 100 * errors / calls, 0)"
+      metrics = {
+        calls  = { namespace = "Ratchet", metric = "PaymentCalls", dimensions = { Prefix = var.prefix } }
+        errors = { namespace = "Ratchet", metric = "PaymentErrors", dimensions = { Prefix = var.prefix } }
+      }
+      period    = 600
+      threshold = 20
+    }
+    notifications-missed = {
+      description = "Notifications were given up. Runbook: docs/operate/runbooks/notifications-missed.md"
+      namespace   = "Ratchet"
+      metric      = "NotificationsMissed"
+      dimensions  = { Prefix = var.prefix }
     }
     executions-failed = {
       description = "An execution of an order has failed. Runbook: docs/operate/runbooks/executions-failed.md"
@@ -114,7 +195,7 @@ locals {
       periods     = 2
       threshold   = 600
     }
-  }) : name => merge(local.usual_alarm, alarm) if name != (var.stream_reader == "worker" ? "stream-on-lambda" : "no-stream-reader") }
+  }) : name => merge(local.usual_alarm, alarm) if !contains(var.stream_reader == "worker" ? local.alarms_of_functions : local.alarms_of_workers, name) }
 }
 
 resource "aws_kms_key" "alarms" {
@@ -193,12 +274,12 @@ resource "aws_cloudwatch_metric_alarm" "alarm" {
 
   alarm_name          = "${var.prefix}${each.key}"
   alarm_description   = each.value.description
-  namespace           = each.value.activity == "" ? each.value.namespace : null
-  metric_name         = each.value.activity == "" ? each.value.metric : null
-  statistic           = startswith(each.value.statistic, "p") || each.value.activity != "" ? null : each.value.statistic
+  namespace           = each.value.expression == "" ? each.value.namespace : null
+  metric_name         = each.value.expression == "" ? each.value.metric : null
+  statistic           = startswith(each.value.statistic, "p") || each.value.expression != "" ? null : each.value.statistic
   extended_statistic  = startswith(each.value.statistic, "p") ? each.value.statistic : null
-  dimensions          = each.value.activity == "" ? each.value.dimensions : null
-  period              = each.value.activity == "" ? each.value.period : null
+  dimensions          = each.value.expression == "" ? each.value.dimensions : null
+  period              = each.value.expression == "" ? each.value.period : null
   evaluation_periods  = each.value.periods
   threshold           = each.value.threshold
   comparison_operator = each.value.comparison
@@ -207,23 +288,23 @@ resource "aws_cloudwatch_metric_alarm" "alarm" {
   ok_actions          = [aws_sns_topic.alarms.arn]
 
   dynamic "metric_query" {
-    for_each = each.value.activity == "" ? [] : [1]
+    for_each = each.value.expression == "" ? [] : [1]
     content {
-      id          = "stopped"
-      expression  = "IF(FILL(scheduled, 0) > 0 AND FILL(started, 0) == 0, 1, 0)"
+      id          = each.value.id
+      expression  = each.value.expression
       return_data = true
     }
   }
 
   dynamic "metric_query" {
-    for_each = each.value.activity == "" ? {} : { scheduled = "ActivitiesScheduled", started = "ActivitiesStarted" }
+    for_each = each.value.metrics
     content {
       id = metric_query.key
 
       metric {
-        namespace   = "AWS/States"
-        metric_name = metric_query.value
-        dimensions  = { ActivityArn = each.value.activity }
+        namespace   = metric_query.value.namespace
+        metric_name = metric_query.value.metric
+        dimensions  = metric_query.value.dimensions
         stat        = each.value.statistic
         period      = each.value.period
       }

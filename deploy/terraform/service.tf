@@ -128,6 +128,8 @@ resource "aws_ecs_task_definition" "service" {
       { name = "RATCHET_REQUESTS_QUEUE", value = aws_sqs_queue.requests.name },
       { name = "RATCHET_ORDER_LISTS", value = "true" },
       { name = "RATCHET_LOG_FORMAT", value = "json" },
+      # CloudWatch Logs makes the metrics of which alarms.tf has alarms.
+      { name = "RATCHET_CLOUDWATCH_FIGURES", value = "true" },
     ]
 
     secrets = [for name, arn in each.value.secrets : { name = name, valueFrom = arn }]

@@ -75,7 +75,7 @@ func triage(b *server.Backend) activities.HandlerFunc {
 	}
 }
 
-// closed is the state of a ticket that has been answered.
+// closed is the state after the answer.
 const closed workflow.State = "CLOSED"
 
 // answer is the reaction to a transition to CLOSED. The stream delivers each transition at least

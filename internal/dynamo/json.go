@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"encoding/base64"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -67,4 +68,112 @@ func jsonValue(in types.AttributeValue) (any, error) {
 	}
 
 	return nil, fmt.Errorf("value of unknown type %T", in)
+}
+
+// FromJSON is the reverse of JSON, for JSON that was decoded with encoding/json.
+func FromJSON(in map[string]any) (Item, error) {
+	if in == nil {
+		return nil, nil
+	}
+
+	out := make(Item, len(in))
+	for k, v := range in {
+		d, err := valueOf(v)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %s: %w", k, err)
+		}
+		out[k] = d
+	}
+
+	return out, nil
+}
+
+func valueOf(in any) (types.AttributeValue, error) {
+	m, ok := in.(map[string]any)
+	if !ok || len(m) != 1 {
+		return nil, fmt.Errorf("want an object with one member, got %T", in)
+	}
+
+	for kind, v := range m {
+		switch v := v.(type) {
+		case string:
+			return scalarOf(kind, v)
+		case bool:
+			if kind == "BOOL" {
+				return &types.AttributeValueMemberBOOL{Value: v}, nil
+			}
+
+			if kind == "NULL" {
+				return &types.AttributeValueMemberNULL{Value: v}, nil
+			}
+		case map[string]any:
+			if kind == "M" {
+				inner, err := FromJSON(v)
+				return &types.AttributeValueMemberM{Value: inner}, err
+			}
+		case []any:
+			return listOf(kind, v)
+		}
+
+		return nil, fmt.Errorf("type %s with a %T", kind, v)
+	}
+
+	return nil, nil
+}
+
+func scalarOf(kind, v string) (types.AttributeValue, error) {
+	switch kind {
+	case "S":
+		return &types.AttributeValueMemberS{Value: v}, nil
+	case "N":
+		return &types.AttributeValueMemberN{Value: v}, nil
+	case "B":
+		b, err := base64.StdEncoding.DecodeString(v)
+		return &types.AttributeValueMemberB{Value: b}, err
+	}
+
+	return nil, fmt.Errorf("type %s with a string", kind)
+}
+
+func listOf(kind string, in []any) (types.AttributeValue, error) {
+	if kind == "L" {
+		l := make([]types.AttributeValue, len(in))
+		for i, e := range in {
+			var err error
+			if l[i], err = valueOf(e); err != nil {
+				return nil, err
+			}
+		}
+
+		return &types.AttributeValueMemberL{Value: l}, nil
+	}
+
+	// Every other kind is a set, whose elements are plain texts without a type of their own.
+	texts := make([]string, len(in))
+	for i, e := range in {
+		s, ok := e.(string)
+		if !ok {
+			return nil, fmt.Errorf("type %s with a %T", kind, e)
+		}
+		texts[i] = s
+	}
+
+	switch kind {
+	case "SS":
+		return &types.AttributeValueMemberSS{Value: texts}, nil
+	case "NS":
+		return &types.AttributeValueMemberNS{Value: texts}, nil
+	case "BS":
+		bs := make([][]byte, len(texts))
+		for i, s := range texts {
+			var err error
+			if bs[i], err = base64.StdEncoding.DecodeString(s); err != nil {
+				return nil, err
+			}
+		}
+
+		return &types.AttributeValueMemberBS{Value: bs}, nil
+	}
+
+	return nil, fmt.Errorf("type %s with a list", kind)
 }

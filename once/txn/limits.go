@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
 )
 
 // The quotas of DynamoDB for one transaction and one item, in parts and bytes.
@@ -78,7 +80,7 @@ func (p part) action() (action, error) {
 		last = action{
 			table: aws.ToString(put.TableName),
 			item:  put.Item,
-			size:  size(put.Item),
+			size:  dynamo.Size(put.Item),
 		}
 	}
 
@@ -87,7 +89,7 @@ func (p part) action() (action, error) {
 		last = action{
 			table: aws.ToString(update.TableName),
 			key:   update.Key,
-			size:  size(update.Key) + size(update.ExpressionAttributeValues),
+			size:  dynamo.Size(update.Key) + dynamo.Size(update.ExpressionAttributeValues),
 		}
 	}
 
@@ -96,7 +98,7 @@ func (p part) action() (action, error) {
 		last = action{
 			table: aws.ToString(del.TableName),
 			key:   del.Key,
-			size:  size(del.Key),
+			size:  dynamo.Size(del.Key),
 		}
 	}
 
@@ -105,7 +107,7 @@ func (p part) action() (action, error) {
 		last = action{
 			table: aws.ToString(check.TableName),
 			key:   check.Key,
-			size:  size(check.Key),
+			size:  dynamo.Size(check.Key),
 		}
 	}
 

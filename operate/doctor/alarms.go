@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +19,8 @@ import (
 type Alarm struct {
 	// Is has its properties. In texts, ${AWS::Partition}, ${AWS::Region} and ${AWS::AccountId} stand for the account's.
 	Is types.MetricAlarm
-	// Alternative: the templates create one of the alarms that have it, and not all.
-	Alternative bool
+	// Alternative: of the alarms that have one, the templates create those with the same, and no others. Empty: always.
+	Alternative string
 }
 
 func (a Alarm) name() string { return aws.ToString(a.Is.AlarmName) }
@@ -88,25 +89,35 @@ func (e *examination) deployedAlarms(ctx context.Context) (map[string]types.Metr
 	return all, nil
 }
 
-// missingAlarms returns the names of the alarms that are not there. Of alternatives one is enough.
+// missingAlarms returns the names of the alarms that are not there. Of alternatives, one is wanted: the one of which most
+// alarms are there, and either of them if there is none of any.
 func (e *examination) missingAlarms(deployed map[string]types.MetricAlarm) (missing []string) {
-	var alternatives []string
-	oneThere := false
+	absent, present := map[string][]string{}, map[string]int{}
 
 	for _, wanted := range e.cfg.Alarms {
-		_, found := deployed[wanted.name()]
-
-		switch {
-		case wanted.Alternative:
-			alternatives = append(alternatives, wanted.name())
-			oneThere = oneThere || found
-		case !found:
-			missing = append(missing, wanted.name())
+		if _, found := deployed[wanted.name()]; found {
+			present[wanted.Alternative]++
+		} else {
+			absent[wanted.Alternative] = append(absent[wanted.Alternative], wanted.name())
 		}
 	}
 
-	if len(alternatives) > 0 && !oneThere {
-		missing = append(missing, strings.Join(alternatives, " or "))
+	missing = absent[""]
+	delete(absent, "")
+	delete(present, "")
+
+	if len(present) > 0 {
+		most := slices.MaxFunc(slices.Sorted(maps.Keys(present)), func(x, y string) int { return cmp.Compare(present[x], present[y]) })
+		return append(missing, absent[most]...)
+	}
+
+	var either []string
+	for _, alternative := range slices.Sorted(maps.Keys(absent)) {
+		either = append(either, strings.Join(absent[alternative], " and "))
+	}
+
+	if len(either) > 0 {
+		missing = append(missing, strings.Join(either, " or "))
 	}
 
 	return missing

@@ -61,7 +61,7 @@ func (e *examination) checkResources(ctx context.Context) []Check {
 
 	read := map[string][]reading{}
 	if denied := e.readResources(ctx, all, read); denied != nil {
-		return []Check{NewUnchecked(subject, "roles, policies, topic, rule and queues could not be compared: "+brief(denied), "allow cloudformation:GetResource, as the policy doctor of access.yaml does")}
+		return []Check{NewUnchecked(subject, "roles, policies, topic, rule, queues and services could not be compared: "+brief(denied), "allow cloudformation:GetResource, as the policy doctor of access.yaml does")}
 	}
 
 	var checks []Check
@@ -117,6 +117,8 @@ func (e *examination) nameSuffix() string {
 // readResources reads every resource into read, by template. It returns an error if the caller may read none.
 func (e *examination) readResources(ctx context.Context, all []stack.Template, read map[string][]reading) (denied error) {
 	client := cloudcontrol.NewFromConfig(e.cfg.AWS, func(o *cloudcontrol.Options) { o.RetryMaxAttempts = readAttempts })
+
+	stack.Identify(ctx, client, all)
 
 	var group errgroup.Group
 	group.SetLimit(readAtOnce)

@@ -52,7 +52,7 @@ var tried = []string{
 	"states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat",
 	"states:DescribeExecution", "states:GetExecutionHistory", "states:RedriveExecution",
 	"sqs:ListQueues", "sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
-	"cloudwatch:DescribeAlarms", "cloudformation:GetResource", "logs:DescribeIndexPolicies", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies",
+	"cloudwatch:DescribeAlarms", "cloudformation:GetResource", "cloudformation:ListResources", "logs:DescribeIndexPolicies", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies",
 	"logs:GetDataProtectionPolicy", "logs:ListTagsForResource",
 }
 

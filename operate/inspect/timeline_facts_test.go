@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +17,15 @@ import (
 	"ratchet/once/inventory"
 	"ratchet/operate/inspect"
 	"ratchet/payments"
+	"ratchet/payments/sandbox"
+	"ratchet/shipping"
+	"ratchet/shipping/reports"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
+	"ratchet/streams/leases"
+	"ratchet/streams/retryqueue"
+	"ratchet/streams/store"
+	"ratchet/tests/shop"
 	"ratchet/transitions"
 	"ratchet/transitions/refusals"
 	"ratchet/workflow"
@@ -37,7 +45,26 @@ type facts struct {
 	executions map[transitions.OrderID][]inspect.Moment
 	deliveries map[string][]notify.Delivery
 	tasks      map[string][]tasktoken.Task
-	payments   map[transitions.OrderID]payments.Payment
+
+	queue   retryqueue.Queue
+	reports *reports.Receiver
+	pay     *payments.Payments
+	bank    *unreliableBank
+	paid    map[transitions.OrderID]string // the payments, by their orders
+}
+
+// unreliableBank is the sandbox, whose refunds may have no answer, or be declined.
+type unreliableBank struct {
+	*sandbox.Bank
+	fails error
+}
+
+func (b *unreliableBank) Refund(ctx context.Context, r payments.Request) (string, error) {
+	if b.fails != nil {
+		return "", b.fails
+	}
+
+	return b.Bank.Refund(ctx, r)
 }
 
 func (f *facts) OfOrder(_ context.Context, order string) ([]notify.Delivery, error) {
@@ -52,8 +79,8 @@ func (f *facts) note(id transitions.OrderID, format string, args ...any) {
 	f.recorded[id] = append(f.recorded[id], fmt.Sprintf(format, args...))
 }
 
-// TestEachRecordedFactIsOneMoment: of simulated orders with edits, refusals, outages, dead letters, redrives, attempts
-// and steps of payments, each fact that was recorded is one moment with its reference, and nothing else is there.
+// TestEachRecordedFactIsOneMoment: of simulated orders with edits, refusals, reservations, outages, retries, dead letters, redrives,
+// attempts, steps of payments, parcels and reports of the carrier, each fact that was recorded is one moment with its reference, and nothing else is there.
 // The orders share tables, so none shows another's facts.
 func TestEachRecordedFactIsOneMoment(t *testing.T) {
 	f := newFacts(t)
@@ -68,16 +95,23 @@ func TestEachRecordedFactIsOneMoment(t *testing.T) {
 	f.refusals.Flush(t.Context())
 
 	around := inspect.Around{
-		Tasks: f, Deliveries: f, DeadLetters: f.letters, Refusals: f.refusals, Stock: f.stock, Handlers: []string{"notify", "shipping"},
+		Tasks: f, Deliveries: f, DeadLetters: f.letters, Refusals: f.refusals, Stock: f.stock, Queue: f.queue, Reports: f.reports,
+		Mapping: f.Orders.Mapping(), Handlers: []string{"notify", "shipping", "billing"},
 		Executions: func(_ context.Context, id transitions.OrderID) ([]inspect.Moment, error) {
 			return f.executions[id], nil
 		},
-		Payment: func(_ context.Context, o *transitions.Order) (payments.Payment, bool, error) {
-			p, found := f.payments[o.ID]
-			return p, found, nil
+		Payment: func(ctx context.Context, o *transitions.Order) (payments.Payment, bool, error) {
+			id, found := f.paid[o.ID]
+			if !found {
+				return payments.Payment{}, false, nil
+			}
+			p, err := f.pay.Get(ctx, id)
+
+			return p, true, err
 		},
 	}
 
+	kinds := map[string]int{}
 	for _, id := range ids {
 		e, err := inspect.Explain(t.Context(), f.Orders, id)
 		if err != nil {
@@ -99,6 +133,18 @@ func TestEachRecordedFactIsOneMoment(t *testing.T) {
 		if !slices.Equal(shown, f.recorded[id]) {
 			t.Errorf("order %s shows\n%q\nrecorded were\n%q", id, shown, f.recorded[id])
 		}
+
+		for _, name := range shown {
+			kinds[strings.SplitN(name, ":", 2)[0]]++
+		}
+	}
+
+	for _, kind := range []string{
+		"transition", "edit", "refusal", "execution", "task", "reservation", "payment", "delivery", "dead letter", "retry", "parcel", "carrier report",
+	} {
+		if kinds[kind] < 2 {
+			t.Errorf("%d moments of the kind %q: the simulation shows nothing about it (%v)", kinds[kind], kind, kinds)
+		}
 	}
 }
 
@@ -108,23 +154,29 @@ func nameOf(t *testing.T, m inspect.Moment) string {
 
 	switch r := m.Ref; m.Kind {
 	case "transition":
-		return fmt.Sprint("transition ", r.Transition, r.Event)
+		return fmt.Sprint("transition: ", r.Transition, r.Event)
 	case "edit":
-		return fmt.Sprint("edit ", r.ContentVersion)
+		return fmt.Sprint("edit: ", r.ContentVersion)
 	case "refusal":
-		return fmt.Sprint("refusal ", r.Event, r.Code, r.Count, len(r.Needs) > 0)
+		return fmt.Sprint("refusal: ", r.Event, r.Code, r.Count, len(r.Needs) > 0)
 	case inspect.AboutExecution:
-		return fmt.Sprint("execution ", r.Execution, r.Status, r.Count)
+		return fmt.Sprint("execution: ", r.Execution, r.Status, r.Count)
 	case "task":
-		return fmt.Sprint("task ", r.Transition, r.State)
+		return fmt.Sprint("task: ", r.Transition, r.State)
 	case "reservation":
-		return fmt.Sprint("reservation ", r.Reservation, r.Status)
+		return fmt.Sprint("reservation: ", r.Reservation, r.Status)
 	case "payment":
-		return fmt.Sprint("payment ", r.Payment, r.Step, r.Status)
+		return fmt.Sprint("payment: ", r.Payment, r.Step, r.Status)
 	case "delivery":
-		return fmt.Sprint("delivery ", r.Delivery, r.Endpoint, r.Attempt)
+		return fmt.Sprint("delivery: ", r.Delivery, r.Endpoint, r.Attempt)
+	case "retry":
+		return fmt.Sprint("retry: ", r.Handler, r.Attempt, " of ", r.Count, r.Error, r.NextTry.UnixMilli())
+	case "parcel":
+		return fmt.Sprint("parcel: ", r.Parcel, r.Status)
+	case "carrier report":
+		return fmt.Sprint("carrier report: ", r.Report, r.Event, r.Parcel, r.Status)
 	case "dead letter":
-		return fmt.Sprint("dead letter ", r.Handler, r.DeadLetter, r.Attempt, r.Error)
+		return fmt.Sprint("dead letter: ", r.Handler, r.DeadLetter, r.Attempt, r.Error)
 	}
 	t.Errorf("unexpected: %+v", m)
 
@@ -137,14 +189,26 @@ func newFacts(t *testing.T) *facts {
 	s := newOrdersIn(t, transitions.JournalTransactional)
 	f := &facts{
 		orders: s, recorded: map[transitions.OrderID][]string{}, executions: map[transitions.OrderID][]inspect.Moment{},
-		deliveries: map[string][]notify.Delivery{}, tasks: map[string][]tasktoken.Task{}, payments: map[transitions.OrderID]payments.Payment{},
+		deliveries: map[string][]notify.Delivery{}, tasks: map[string][]tasktoken.Task{}, paid: map[transitions.OrderID]string{},
 	}
-	embeddedtest.Create(t, s.DB, refusals.TableInput("refusals"), deadletters.TableInput("letters"))
+	embeddedtest.Create(t, s.DB, refusals.TableInput("refusals"), deadletters.TableInput("letters"), leases.TableInput("leases"), reports.Table("reports"))
 	f.letters = deadletters.Letters{DynamoDB: s.DB, Table: "letters"}
 
+	f.queue = retryqueue.Queue{DynamoDB: s.DB, TableName: shop.OrdersTable, DeadLetterTable: "letters", LeaseTable: "leases"}
 	f.stock = s.Stock()
 
+	book := s.Ledger()
+	if _, err := payments.OpenOrderAccounts(t.Context(), book, "EUR"); err != nil {
+		t.Fatal(err)
+	}
+	f.bank = &unreliableBank{Bank: s.Bank()}
+	f.pay = s.Payments(book, f.bank)
+
 	var err error
+	if f.reports, err = reports.New(reports.Config{DynamoDB: s.DB, Table: "reports", Orders: s.Orders, Payments: f.pay, Log: embeddedtest.Quiet()}); err != nil {
+		t.Fatal(err)
+	}
+
 	if f.refusals, err = refusals.New(refusals.Config{DynamoDB: s.DB, Table: "refusals"}); err != nil {
 		t.Fatal(err)
 	}
@@ -169,12 +233,12 @@ func (f *facts) simulate(t *testing.T, id transitions.OrderID, random *rand.Rand
 		}
 	}
 	f.place(t, id)
-	f.note(id, "transition 1place")
+	f.note(id, "transition: 1place")
 
 	for n := range random.IntN(3) {
 		_, err := f.AddNote(ctx, transitions.Edit{OrderID: id, EventID: transitions.RequestID(fmt.Sprint("e-", n))}, transitions.Note{Text: "ring twice"})
 		must(err)
-		f.note(id, "edit %d", n+1)
+		f.note(id, "edit: %d", n+1)
 	}
 
 	if n := random.IntN(3); n > 0 {
@@ -182,7 +246,7 @@ func (f *facts) simulate(t *testing.T, id transitions.OrderID, random *rand.Rand
 			f.want(t, keyed(id, workflow.Deliver, transitions.RequestID(fmt.Sprint("r-", random.Int()))), transitions.WrongState)
 			f.refusals.Note(refusals.Refusal{Order: string(id), Event: "deliver", Code: "WrongState", Text: "the order was PENDING"})
 		}
-		f.note(id, "refusal deliverWrongState%d true", n)
+		f.note(id, "refusal: deliverWrongState%d true", n)
 	}
 
 	order, _, err := f.Get(ctx, id)
@@ -190,21 +254,29 @@ func (f *facts) simulate(t *testing.T, id transitions.OrderID, random *rand.Rand
 
 	if life := order.PlacedLifeID(); chance() {
 		must(f.stock.Reserve(ctx, life, []inventory.Line{{SKU: "sku-1", Quantity: 2}}))
-		f.note(id, "reservation %sRESERVED", life)
+		f.note(id, "reservation: %sRESERVED", life)
 
 		if chance() {
 			must(f.stock.Commit(ctx, life))
-			f.note(id, "reservation %sCOMMITTED", life)
+			f.note(id, "reservation: %sCOMMITTED", life)
 		}
 	}
 
 	now := time.Now()
 	next := transitions.TransitionID(1)
 
-	for _, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver}[:random.IntN(4)] {
+	events := []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver}[:random.IntN(4)]
+	if len(events) == 1 && chance() { // it was paid: the carrier moves it
+		f.want(t, given(id, workflow.Pay, 2), transitions.Applied)
+		f.note(id, "transition: 2pay")
+		next = f.carry(t, order, random)
+		events = nil
+	}
+
+	for _, event := range events {
 		next++
 		f.want(t, given(id, event, next), transitions.Applied)
-		f.note(id, "transition %d%s", next, event)
+		f.note(id, "transition: %d%s", next, event)
 
 		tries := 1 + random.IntN(4) // the far side may be down for a while
 		d := notify.Delivery{
@@ -214,7 +286,7 @@ func (f *facts) simulate(t *testing.T, id transitions.OrderID, random *rand.Rand
 
 		for n := range tries {
 			d.Tries = append(d.Tries, notify.Try{At: now, Number: n + 1, Answer: 503})
-			f.note(id, "delivery %sshop%d", d.ID(), n+1)
+			f.note(id, "delivery: %sshop%d", d.ID(), n+1)
 		}
 		f.deliveries[string(id)] = append(f.deliveries[string(id)], d)
 
@@ -225,31 +297,164 @@ func (f *facts) simulate(t *testing.T, id transitions.OrderID, random *rand.Rand
 
 	x := inspect.Moment{At: now, Kind: inspect.AboutExecution, Ref: inspect.Ref{Execution: string(id), Status: "STARTED"}}
 	f.executions[id] = append(f.executions[id], x)
-	f.note(id, "execution %sSTARTED0", id)
+	f.note(id, "execution: %sSTARTED0", id)
 
 	if redrives := random.IntN(3); redrives > 0 {
 		x.Ref.Status, x.Ref.Count = "REDRIVEN", int64(redrives)
 		f.executions[id] = append(f.executions[id], x)
-		f.note(id, "execution %sREDRIVEN%d", id, redrives)
+		f.note(id, "execution: %sREDRIVEN%d", id, redrives)
 	}
 
 	if chance() {
 		f.tasks[order.LifeID()] = []tasktoken.Task{{OrderID: order.LifeID(), Awaited: "DELIVERED", Since: int64(next)}}
-		f.note(id, "task %dDELIVERED", next)
+		f.note(id, "task: %dDELIVERED", next)
 	}
 
-	if chance() {
-		p := payments.Payment{Steps: []payments.Step{{ID: "s-1", Kind: "charge", Outcome: "failed", At: now}}}
-		p.ID = "p-" + string(id)
-		f.note(id, "payment %ss-1failed", p.ID)
+	f.wait(t, id, random)
 
-		if chance() {
-			p.Pending = &payments.Step{ID: "s-2", Kind: "charge", At: now}
-			f.note(id, "payment %ss-2pending", p.ID)
-		}
-		f.payments[id] = p
+	if chance() {
+		f.charge(t, order, random)
 	} else if next > 1 {
-		f.note(id, "payment elsewhere") // the order was paid, and not here
+		f.note(id, "payment: elsewhere") // the order was paid, and not here
+	}
+}
+
+// charge takes the money of the order, in steps whose answers come, are refusals, or do not come.
+func (f *facts) charge(t *testing.T, order *transitions.Order, random *rand.Rand) {
+	t.Helper()
+
+	accounts := payments.AccountsForOrders("EUR")
+	id := "p-" + string(order.ID)
+	f.paid[order.ID] = id
+
+	if _, err := f.pay.Charge(t.Context(), payments.NewPayment{ID: id, OrderID: string(order.ID), Payer: accounts.Payer, Payee: accounts.Payee, Amount: 100, Currency: "EUR"}); err != nil {
+		t.Fatal(err)
+	}
+	f.note(order.ID, "payment: %schargesucceeded", id)
+
+	for n := range random.IntN(4) {
+		outcome := payments.Succeeded
+		f.bank.fails = nil
+
+		switch random.IntN(3) {
+		case 0:
+			f.bank.fails, outcome = payments.ErrTimeout, payments.Pending
+		case 1:
+			f.bank.fails, outcome = payments.ErrDeclined, payments.Failed
+		}
+
+		step := fmt.Sprint("r-", n)
+		_, _ = f.pay.Refund(t.Context(), id, payments.StepRequest{ID: step, Amount: 1}) // it returns what the bank said
+		f.note(order.ID, "payment: %s%s%s", id, step, outcome)
+
+		if outcome == payments.Pending { // until it is answered, there is no other step
+			return
+		}
+	}
+}
+
+// carry lets the carrier report the two parcels of a paid order, and some that do not fit. It returns the order's newest transition.
+func (f *facts) carry(t *testing.T, order *transitions.Order, random *rand.Rand) (next transitions.TransitionID) {
+	t.Helper()
+
+	id := string(order.ID)
+	receive := func(parcel string, m shipping.Milestone, want reports.Effect, lines ...shipping.Line) shipping.Report {
+		t.Helper()
+
+		r := shipping.Report{ID: fmt.Sprint("r/", parcel, "/", m), Shipment: id + "/" + string(order.Incarnation) + "/2/shipping", OrderID: id, Milestone: m, Parcel: parcel, Lines: lines}
+		if got, err := f.reports.Receive(t.Context(), r); err != nil || got != want {
+			t.Fatalf("%s of parcel %s: %q, %v, want %q", m, parcel, got, err, want)
+		}
+
+		return r
+	}
+
+	next = 2
+	if random.IntN(2) == 0 { // too early
+		receive("c", shipping.Delivered, reports.Waiting)
+		f.note(order.ID, "carrier report: %s/r/c/delivereddeliveredcwaiting", id)
+	}
+
+	delivered, returned := 0, 0
+	for i, parcel := range []string{"a", "b"}[:1+random.IntN(2)] {
+		receive(parcel, shipping.Shipped, reports.Applied, shipping.Line{SKU: "mug", Quantity: 1})
+		next++
+		f.note(order.ID, "transition: %d%s", next, []workflow.Event{workflow.ShipPart, workflow.Ship}[i])
+
+		switch random.IntN(4) {
+		case 0:
+			f.note(order.ID, "parcel: %sshipped", parcel)
+		case 1:
+			f.comeBack(t, receive(parcel, shipping.Returned, reports.Attention), random)
+			returned++
+		default:
+			receive(parcel, shipping.Delivered, reports.Applied)
+			f.note(order.ID, "parcel: %sdelivered", parcel)
+			delivered++
+		}
+	}
+
+	if delivered > 0 && delivered+returned == 2 { // no parcel is under way any more
+		next++
+		f.note(order.ID, "transition: %d%s", next, workflow.Deliver)
+		receive("z", shipping.Delivered, reports.Refused)
+		f.note(order.ID, "carrier report: %s/r/z/delivereddeliveredzrefused", id)
+	}
+
+	if delivered+returned == 0 && random.IntN(2) == 0 {
+		receive("a", shipping.Lost, reports.Applied)
+		f.note(order.ID, "carrier report: r/a/lostlost")
+	}
+
+	return next
+}
+
+// comeBack notes that a parcel has come back, with which a person may have dealt.
+func (f *facts) comeBack(t *testing.T, r shipping.Report, random *rand.Rand) {
+	t.Helper()
+
+	id, effect := transitions.OrderID(r.OrderID), reports.Attention
+	f.note(id, "parcel: %sreturned", r.Parcel)
+
+	if random.IntN(2) == 0 {
+		stored, err := f.reports.Find(t.Context(), r.OrderID+"/"+r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if _, err := f.reports.MarkDone(t.Context(), stored, transitions.Cause{Actor: "cli:ada", Text: "paid back by hand"}); err != nil {
+			t.Fatal(err)
+		}
+		effect = reports.Done
+	}
+	f.note(id, "carrier report: %s/%sreturned%s%s", id, r.ID, r.Parcel, effect)
+}
+
+// wait lets records about the order wait for another attempt of a handler.
+func (f *facts) wait(t *testing.T, id transitions.OrderID, random *rand.Rand) {
+	t.Helper()
+
+	attempts, due := 1+random.IntN(5), time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	records := random.IntN(4)
+
+	for n := range records {
+		r := streams.Record{
+			StreamARN: "arn:aws:dynamodb:eu-central-1:000000000000:table/orders/stream/1", ShardID: "s", SequenceNumber: fmt.Sprint(100 + n), Handler: "billing", Epoch: 1,
+			Keys: f.Orders.Mapping().ItemKey(id),
+		}
+
+		state := retryqueue.Row{NextTry: due}
+		if n == 0 { // the others wait behind it
+			state = retryqueue.Row{Attempts: attempts, Since: time.Now(), NextTry: due, LastErr: "outage"}
+		}
+
+		if _, err := f.queue.Rows().Park(t.Context(), store.HashOf(store.ItemKey(r)), r, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if records > 0 {
+		f.note(id, "retry: billing%d of %doutage%d", attempts, records, due.UnixMilli())
 	}
 }
 
@@ -277,7 +482,7 @@ func (f *facts) giveUp(t *testing.T, id transitions.OrderID, n transitions.Trans
 	for range redrives {
 		failure = "still down"
 		h := streams.Handler{Name: handler, Handle: func(context.Context, streams.Record) error { return fmt.Errorf("still down") }}
-		_ = f.letters.Redrive(t.Context(), letter.ID, h, nil) // it returns the handler's error
+		_ = f.letters.Redrive(t.Context(), letter.ID, h) // it returns the handler's error
 	}
-	f.note(id, "dead letter %s%s%d%s", handler, letter.ID, 3+redrives, failure)
+	f.note(id, "dead letter: %s%s%d%s", handler, letter.ID, 3+redrives, failure)
 }

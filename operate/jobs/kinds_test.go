@@ -387,7 +387,7 @@ func TestALetterThatHasChangedIsNotDiscarded(t *testing.T) {
 					return streams.Permanent(errors.New("another cause"))
 				}}
 				w := between{jobs.DeadLetters{Queue: o.queue(), Discard: kind == jobs.DiscardDeadLetters}, func(ctx context.Context, id string) {
-					_ = o.queue().Letters().Redrive(ctx, id, again, nil) // it fails
+					_ = o.queue().Letters().Redrive(ctx, id, again) // it fails
 				}}
 
 				stop := o.run(o.runner("one", o.db, o.sfn, func(c *jobs.RunnerConfig) { c.Works = map[jobs.Kind]jobs.Work{kind: w} }))

@@ -49,6 +49,8 @@ type Report struct {
 	// Unread is the age in seconds of the oldest record of the orders' stream that the process has not read, in
 	// the shards that it reads; 0 if it reads none.
 	Unread int64 `json:"unread,omitempty"`
+	// Figures says that the process writes the figures of CloudWatch's alarms.
+	Figures bool `json:"figures,omitempty"`
 	// Failure is the error with which the process ends, in up to 200 bytes.
 	Failure string `json:"failure,omitempty"`
 }

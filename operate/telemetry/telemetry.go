@@ -37,6 +37,8 @@ type Telemetry struct {
 
 	metricsExport metricsExportInstruments
 	logs          logInstruments
+
+	written writtenFigures
 }
 
 // New returns a Telemetry that has counted nothing yet. It makes no call: metrics are exported

@@ -15,8 +15,9 @@ type Alarm struct {
 	// Properties are its properties as JSON, named as CloudFormation and CloudWatch name them. Resources in them may have
 	// ${AWS::Partition}, ${AWS::Region} and ${AWS::AccountId}.
 	Properties []byte
-	// Alternative: a parameter of the template decides which one of the alarms that have it is created.
-	Alternative bool
+	// Alternative is the condition under which the template creates the alarm, empty if always. A parameter decides which
+	// of the conditions holds.
+	Alternative string
 }
 
 // alarmsFile is the template with the alarms.
@@ -61,7 +62,7 @@ func Alarms(p Program, prefix string) (all []Alarm, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", alarmsFile, name, err)
 		}
-		all = append(all, Alarm{Properties: properties, Alternative: r.Condition != ""})
+		all = append(all, Alarm{Properties: properties, Alternative: r.Condition})
 	}
 
 	return all, nil

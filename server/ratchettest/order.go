@@ -85,7 +85,7 @@ func (e *Env) WantOrder(id transitions.OrderID, state workflow.State, transition
 	e.t.Helper()
 
 	var order *transitions.Order
-	e.Wait(fmt.Sprintf("order %s to be %s at transition %d", id, state, transition), func() (bool, string, error) {
+	e.wait(fmt.Sprintf("order %s to be %s at transition %d", id, state, transition), func() (bool, string, error) {
 		var err error
 		if order, _, err = e.Backend.Orders.Get(e.t.Context(), id); err != nil || order == nil {
 			return false, describe(order), err
@@ -97,7 +97,7 @@ func (e *Env) WantOrder(id transitions.OrderID, state workflow.State, transition
 		}
 
 		return order.TransitionID == transition, describe(order), nil
-	})
+	}, e.failureOf(id))
 
 	return order
 }
@@ -112,7 +112,7 @@ func (e *Env) WantExecution(id transitions.OrderID, status sfntypes.ExecutionSta
 		e.t.Fatal(err)
 	}
 
-	e.Wait(fmt.Sprintf("the execution of order %s to end as %s", id, status), func() (bool, string, error) {
+	e.wait(fmt.Sprintf("the execution of order %s to end as %s", id, status), func() (bool, string, error) {
 		out, err := e.Backend.SFN.DescribeExecution(e.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
 		// The call that starts the execution may still be under way in another goroutine.
 		if _, missing := errors.AsType[*sfntypes.ExecutionDoesNotExist](err); missing {
@@ -133,7 +133,7 @@ func (e *Env) WantExecution(id transitions.OrderID, status sfntypes.ExecutionSta
 		output = text(out.Output)
 
 		return true, "", nil
-	})
+	}, e.failureOf(id))
 
 	return output
 }

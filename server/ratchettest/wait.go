@@ -14,6 +14,12 @@ const looks = 1200
 // check fails the test at once.
 func (e *Env) Wait(what string, check func() (done bool, status string, err error)) {
 	e.t.Helper()
+	e.wait(what, check, func() string { return "" })
+}
+
+// wait is Wait with a reason, which is asked for after a vain wait and added to the status.
+func (e *Env) wait(what string, check func() (done bool, status string, err error), reason func() string) {
+	e.t.Helper()
 
 	patience := time.NewTimer(e.core.patience)
 	defer patience.Stop()
@@ -39,7 +45,7 @@ func (e *Env) Wait(what string, check func() (done bool, status string, err erro
 		case <-e.t.Context().Done():
 			e.t.Fatalf("wait for %s: the test has ended; last seen: %s", what, status)
 		case <-patience.C:
-			e.t.Fatalf("waited %v in vain for %s; last seen: %s", e.core.patience, what, status)
+			e.t.Fatalf("waited %v in vain for %s; last seen: %s%s", e.core.patience, what, status, reason())
 		}
 	}
 }

@@ -173,9 +173,8 @@ func (d Letters) deleteFrom(ctx context.Context, handler, id string, redrives *i
 // Later records of the item have been handled before, and newer records may be handled at the same
 // time. The record is marked as Late, so that h.Recheck can compare it with the item. If h.Recheck
 // returns Skip, Redrive returns an error that wraps ErrSkipped and leaves the dead letter as it is.
-// If stale is not nil, Redrive calls stale first. If stale returns an error, Redrive returns that
-// error and does not call h. h must be idempotent, as for any delivery.
-func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler, stale func(context.Context, streams.Record) error) error {
+// h must be idempotent, as for any delivery.
+func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler) error {
 	h.Timeout, h.MaxAge = cmp.Or(h.Timeout, 30*time.Second), 0
 
 	letter, err := d.Get(ctx, h.Name, id)
@@ -187,13 +186,6 @@ func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler, stal
 	record.Handler, record.Group, record.Late = h.Name, d.Group, true
 	record.Attempt = letter.Attempts + letter.Redrives + 1
 
-	if stale != nil {
-		if err := stale(ctx, record); err != nil {
-			return fmt.Errorf("streams: redrive of %s refused: %w", id, err)
-		}
-	}
-
-	// Claimed after stale, so that a redrive that stale refuses leaves no claim behind.
 	if err := d.claim(ctx, h, id); err != nil {
 		return err
 	}

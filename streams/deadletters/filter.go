@@ -99,7 +99,7 @@ func (d Letters) RedriveAll(ctx context.Context, h streams.Handler, filter Filte
 
 		result := ErrEarlierFailed
 		if !known || !left[item] {
-			result = d.Redrive(ctx, l.ID, h, nil)
+			result = d.Redrive(ctx, l.ID, h)
 		}
 
 		// The map has at most one entry of 16 bytes for each dead letter of the handler.

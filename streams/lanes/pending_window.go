@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ratchet/internal/dynamo"
 	"ratchet/streams"
 )
 
@@ -102,6 +103,20 @@ func (w *Window) append(r *streams.Record, finished bool) uint64 {
 	w.next++
 
 	return n
+}
+
+// minRecordSize is the least that a record counts towards Config.maxPendingBytes.
+const minRecordSize = 256
+
+// recordSize returns the bytes that a record counts towards Config.maxPendingBytes. Not every endpoint
+// reports the size.
+func recordSize(r *streams.Record) int64 {
+	size := r.SizeBytes
+	if size == 0 {
+		size = int64(dynamo.Size(r.Keys) + dynamo.Size(r.Old) + dynamo.Size(r.New))
+	}
+
+	return max(size, minRecordSize)
 }
 
 func (w *Window) grow() {

@@ -150,7 +150,7 @@ func TestDeadLettersExpireBeforeClaimsDo(t *testing.T) {
 		}
 
 		dead := deadletters.Letters{DynamoDB: w.db, Table: deadTable}
-		if err := dead.Redrive(t.Context(), l.ID, streams.Handler{Name: "h"}, nil); !errors.Is(err, deadletters.ErrNotFound) {
+		if err := dead.Redrive(t.Context(), l.ID, streams.Handler{Name: "h"}); !errors.Is(err, deadletters.ErrNotFound) {
 			t.Errorf("redriven after the end: %v", err)
 		}
 

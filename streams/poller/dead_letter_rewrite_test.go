@@ -56,7 +56,7 @@ func TestARewrittenDeadLetterLeavesNothingOfTheRecord(t *testing.T) {
 				}
 
 				again := streams.Handler{Name: "h", Handle: func(context.Context, streams.Record) error { return nil }}
-				if err := letters.Redrive(t.Context(), id, again, nil); err != nil {
+				if err := letters.Redrive(t.Context(), id, again); err != nil {
 					t.Errorf("redrive: %v", err)
 				}
 
@@ -82,7 +82,7 @@ func TestADeadLetterIsNotRewrittenWhileItIsRedriven(t *testing.T) {
 
 			return nil
 		}}
-		if err := letters.Redrive(t.Context(), id, h, nil); err != nil {
+		if err := letters.Redrive(t.Context(), id, h); err != nil {
 			t.Fatal(err)
 		}
 	})

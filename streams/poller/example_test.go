@@ -173,7 +173,7 @@ func Example_deadLetters() {
 			return nil
 		},
 	}
-	if err := deadLetters.Redrive(ctx, letters[0].ID, mended, nil); err != nil {
+	if err := deadLetters.Redrive(ctx, letters[0].ID, mended); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

@@ -117,7 +117,7 @@ func TestADeadLetterOfANewerFormatIsRefusedByName(t *testing.T) {
 		for what, use := range map[string]func() error{
 			"get":              func() error { _, err := dead.Get(t.Context(), "h", id); return err },
 			"delete":           func() error { return dead.Delete(t.Context(), "h", id) },
-			"redrive":          func() error { return dead.Redrive(t.Context(), id, h, nil) },
+			"redrive":          func() error { return dead.Redrive(t.Context(), id, h) },
 			"redrive by queue": func() error { return w.queue().Redrive(t.Context(), "h", id) },
 			"rewrite":          func() error { return dead.Rewrite(t.Context(), "h", id, "", func(*streams.Record) {}) },
 		} {

@@ -22,6 +22,19 @@ import (
 func (w *testEnv) besideOther(t *testing.T) (*embeddedtest.Transport, *coordinator) {
 	t.Helper()
 
+	transport, c := w.looking(t)
+
+	if _, taken, err := c.table.Take(t.Context(), w.leases()[0], "other"); err != nil || !taken {
+		t.Fatalf("taken %t: %v", taken, err)
+	}
+
+	return transport, c
+}
+
+// looking returns a coordinator that has not looked yet, and the transport of its requests.
+func (w *testEnv) looking(t *testing.T) (*embeddedtest.Transport, *coordinator) {
+	t.Helper()
+
 	transport, use := w.intercept()
 
 	p, err := New(w.config(newRecorder().handle, use, func(c *Config) { c.LeaseDuration = 10 * time.Second }))
@@ -32,10 +45,6 @@ func (w *testEnv) besideOther(t *testing.T) (*embeddedtest.Transport, *coordinat
 
 	if err := c.discovery.Bootstrap(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-
-	if _, taken, err := c.table.Take(t.Context(), w.leases()[0], "other"); err != nil || !taken {
-		t.Fatalf("taken %t: %v", taken, err)
 	}
 
 	return transport, c
@@ -80,6 +89,41 @@ func TestAWorkerExpiresByTheBeginOfALook(t *testing.T) {
 
 		if !look() {
 			t.Error("the lease was not taken")
+		}
+		cancel()
+		_ = g.Wait()
+	})
+}
+
+// TestAWorkerWithoutALeaseHasItsShareFromTheBeginOfALook: one that has come a moment ago shows its next sign of life while
+// the leases are read, so the others leave it its share.
+func TestAWorkerWithoutALeaseHasItsShareFromTheBeginOfALook(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		transport, c := w.looking(t)
+
+		if _, _, err := store.Apply(t.Context(), w.db, c.table.Beat("other", "", false)); err != nil {
+			t.Fatal(err)
+		}
+
+		rows, err := c.table.ReadWorkers(t.Context())
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%d workers, %v", len(rows), err)
+		}
+		now := time.Now()
+		c.sight.workers.Observe(rows, now.Add(-9*time.Second), c.cfg.LeaseDuration)
+		c.alive.Count(now, now)
+		transport.Inject(embeddedtest.Delay(2*time.Second, "Query"))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		var g errgroup.Group
+
+		if _, err := c.look(ctx, &g, true); err != nil {
+			t.Fatal(err)
+		}
+
+		if len(c.held) != 1 {
+			t.Errorf("%d of 2 leases are taken", len(c.held))
 		}
 		cancel()
 		_ = g.Wait()

@@ -86,7 +86,7 @@ func TestARedriveThatIsSkippedKeepsTheDeadLetter(t *testing.T) {
 		}
 
 		for range 2 { // the second one is not kept out by the first one's claim
-			if err := dead.Redrive(t.Context(), id, h, nil); !errors.Is(err, streams.ErrSkipped) || !errors.Is(err, errCanceled) {
+			if err := dead.Redrive(t.Context(), id, h); !errors.Is(err, streams.ErrSkipped) || !errors.Is(err, errCanceled) {
 				t.Errorf("redrive: %v", err)
 			}
 		}

@@ -180,12 +180,14 @@ func (k skewedClock) text(s, name string, by time.Duration) string {
 		return string(k.shift([]byte(s), by))
 	}
 
-	if t, err := time.Parse(time.RFC3339Nano, s); err == nil && name == "createdAt" {
-		return t.Add(by).Format(time.RFC3339Nano)
+	if name == "createdAt" {
+		if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+			return t.Add(by).Format(time.RFC3339Nano)
+		}
 	}
 
 	_, label := store.SplitStreamARN(k.sim.arn)
-	if simISOTime.MatchString(strings.ReplaceAll(s, label, "")) && name != deadLetterError && name != retryError {
+	if strings.Contains(s, ":") && name != deadLetterError && name != retryError && simISOTime.MatchString(strings.ReplaceAll(s, label, "")) {
 		k.sim.Errorf("%s = %q has a time", name, s)
 	}
 
@@ -193,6 +195,10 @@ func (k skewedClock) text(s, name string, by time.Duration) string {
 }
 
 func (k skewedClock) shardID(s string, by time.Duration) string {
+	if !strings.Contains(s, "shardId-") {
+		return s
+	}
+
 	return simShardID.ReplaceAllStringFunc(s, func(id string) string {
 		millis, err := strconv.ParseInt(simShardID.FindStringSubmatch(id)[1], 10, 64)
 		if err != nil {
@@ -221,7 +227,7 @@ func (k skewedClock) packed(encoded string, by time.Duration) string {
 	}
 
 	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
+	w, _ := gzip.NewWriterLevel(&packed, gzip.NoCompression) // the level is valid
 	_, _ = w.Write(k.shift(body, by))
 	_ = w.Close()
 

@@ -57,6 +57,9 @@ type simulation struct {
 	gaps    []streams.Gap
 }
 
+// simLeases is longer than any lease lasts.
+const simLeases = time.Minute
+
 // simWorker is a worker of the fleet.
 type simWorker struct {
 	*runningPoller
@@ -210,11 +213,14 @@ func (s *simulation) checkEpoch(id string, epoch int64) {
 	s.epochs[id] = max(s.epochs[id], epoch)
 }
 
+// die makes every call of the worker fail from now on. Its handlers go on, as those of a worker that is cut off do, until
+// none of its leases can be valid any more.
 func (w *simWorker) die() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	w.dead = true
+	time.AfterFunc(simLeases, func() { _ = w.stop() })
 }
 
 func (w *simWorker) isDead() bool {

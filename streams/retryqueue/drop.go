@@ -76,6 +76,9 @@ func (t *Table) eachUnder(ctx context.Context, handler, source, prefix string, f
 
 		for _, item := range page.Items {
 			if dynamo.Text(item, store.ID) == spreadID {
+				if err := checkSpread(item); err != nil {
+					return err
+				}
 				t.noteSpread(handler)
 				continue
 			}

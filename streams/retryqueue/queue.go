@@ -87,22 +87,13 @@ const redriveAgainAfter = time.Hour
 // ErrDeadLetterNotFound if there is no such dead letter, and ErrRedriving if the dead letter was
 // put into the queue less than an hour ago and has stayed there.
 func (q Queue) Redrive(ctx context.Context, handler, id string) error {
-	return q.redriveNow(ctx, handler, id, nil)
+	return q.redrive(ctx, handler, id, nil)
 }
 
 // RedriveFrom is Redrive of a dead letter that the caller has seen with the number of redrives. It returns ErrChanged, and
 // adds nothing, if the letter has another number by now: it was redriven meanwhile, and may have another error.
 func (q Queue) RedriveFrom(ctx context.Context, handler, id string, redrives int) error {
-	return q.redriveNow(ctx, handler, id, &redrives)
-}
-
-// redriveNow is redrive of one letter, which the workers are to notice.
-func (q Queue) redriveNow(ctx context.Context, handler, id string, seen *int) error {
-	if err := q.redrive(ctx, handler, id, seen); err != nil {
-		return err
-	}
-
-	return NoteAddition(ctx, q.Leases())
+	return q.redrive(ctx, handler, id, &redrives)
 }
 
 func (q Queue) redrive(ctx context.Context, handler, id string, seen *int) error {
@@ -133,34 +124,8 @@ func (q Queue) redrive(ctx context.Context, handler, id string, seen *int) error
 	update := dynamo.NewUpdate(q.DeadLetterTable, q.Letters().Rows().Key(handler, id)).
 		IfPresent(store.ID).
 		SetValue(deadletters.DeadLetterQueuedAt, dynamo.Millis(now))
-	_, _, err = store.Apply(ctx, q.DynamoDB, update)
-
-	return err
-}
-
-// RedriveAll puts the records of the selected dead letters of a handler into the retry queue, in
-// the order of their ids, and passes each result to report: nil, or why the dead letter was not put
-// into the queue. It returns an error if it cannot read the dead letters or ctx ends.
-func (q Queue) RedriveAll(ctx context.Context, handler string, filter deadletters.Filter, report func(deadletters.Letter, error)) error {
-	queued := 0
-	for l, err := range q.Letters().All(ctx, handler, filter) {
-		if err == nil {
-			err = context.Cause(ctx)
-		}
-
-		if err != nil {
-			return err
-		}
-
-		result := q.redrive(ctx, handler, l.ID, nil)
-		if result == nil {
-			queued++
-		}
-		report(l, result)
-	}
-
-	if queued == 0 {
-		return nil
+	if _, _, err := store.Apply(ctx, q.DynamoDB, update); err != nil {
+		return err
 	}
 
 	return NoteAddition(ctx, q.Leases())

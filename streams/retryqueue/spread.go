@@ -157,15 +157,27 @@ func (t *Table) noteFull(handler string) {
 	t.spreads.of(handler).fullUntil = time.Now().Add(fullFor)
 }
 
-// storeSpread stores that the queue has further keys. The row is always the same, so a write that arrives late
-// or twice changes nothing.
+// storeSpread stores that the queue has further keys. The row stays the same while its format does, so a write that
+// arrives late or twice changes nothing.
 func (t *Table) storeSpread(ctx context.Context, handler string) error {
-	_, err := t.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.Table, Item: store.RowKey(t.source(handler, 0), spreadID)}, dynamo.WithoutRetries)
-	if err == nil {
-		t.noteSpread(handler)
-	}
+	update := store.IfFormat(dynamo.NewUpdate(t.Table, store.RowKey(t.source(handler, 0), spreadID)), store.QueueKeysFormat).
+		SetValue(store.Format, dynamo.N(store.QueueKeysFormat))
 
-	return err
+	row, applied, err := store.Apply(ctx, t.API, update, dynamo.WithoutRetries)
+	switch {
+	case err != nil:
+		return err
+	case !applied:
+		return checkSpread(row)
+	}
+	t.noteSpread(handler)
+
+	return nil
+}
+
+// checkSpread refuses the row of a program that has other further keys: this one would miss what waits there.
+func checkSpread(row dynamo.Item) error {
+	return store.CheckFormat(row, store.QueueKeysFormat, "row "+spreadID+" of "+dynamo.Text(row, store.Source))
 }
 
 // learn makes sure that this process knows of the further keys of the queue, if there are any. A read of all
@@ -182,9 +194,14 @@ func (t *Table) learn(ctx context.Context, handler string) error {
 		return fmt.Errorf("streams: read the keys of the retry queue of %s: %w", handler, err)
 	}
 
-	if len(out.Item) > 0 {
-		t.noteSpread(handler)
+	if len(out.Item) == 0 {
+		return nil
 	}
+
+	if err := checkSpread(out.Item); err != nil {
+		return err
+	}
+	t.noteSpread(handler)
 
 	return nil
 }

@@ -250,3 +250,40 @@ func TestAQueueWithoutTheRowStaysAsItIs(t *testing.T) {
 		}
 	})
 }
+
+// TestAQueueOfOtherKeysIsRefusedByName: the row is of a later program, whose further keys are others. This program does
+// not read the queue, because it would miss rows, and leaves the row as it is, also with a write of before. Rows of
+// before the row had a format are read.
+func TestAQueueOfOtherKeysIsRefusedByName(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		e := newQueueEnv(t)
+		e.former.Share = 1
+		e.put(e.former, 1)
+
+		later := dynamo.NewUpdate(e.Table.Table, store.RowKey(e.source("h", 0), spreadID)).SetValue(store.Format, dynamo.N(store.QueueKeysFormat+1))
+		_, _, err := store.Apply(t.Context(), e.API, later)
+		e.must(err)
+
+		_, list := e.another().List(t.Context(), "h")
+		_, item := e.another().ofItem(t.Context(), "h", hashOfItem(1))
+
+		for what, err := range map[string]error{"list": list, "item": item, "write": e.former.storeSpread(t.Context(), "h")} {
+			if !errors.Is(err, store.ErrNewerFormat) || !strings.Contains(err.Error(), "row "+spreadID+" of "+e.source("h", 0)+" has format 2") {
+				t.Errorf("%s: refused with: %v", what, err)
+			}
+		}
+
+		if row := e.put(e.former, 2); isFurther(row.Source) {
+			t.Errorf("a row is put under %s", row.Source)
+		}
+
+		before := dynamo.NewUpdate(e.Table.Table, store.RowKey(e.source("h", 0), spreadID)).RemoveAttribute(store.Format)
+		_, _, err = store.Apply(t.Context(), e.API, before)
+		e.must(err)
+
+		process := e.another()
+		if rows, err := process.List(t.Context(), "h"); err != nil || len(rows) != 2 || process.Keys("h") == 1 {
+			t.Errorf("%d rows under %d keys, %v", len(rows), process.Keys("h"), err)
+		}
+	})
+}

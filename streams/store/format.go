@@ -15,6 +15,7 @@ const (
 	Format = "format"
 
 	QueueRowFormat   = 1
+	QueueKeysFormat  = 1
 	DeadLetterFormat = 1
 	PositionFormat   = 1
 )

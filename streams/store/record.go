@@ -1,14 +1,10 @@
 package store
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
@@ -137,123 +133,16 @@ func DecodeRecord(body []byte) (streams.Record, error) {
 
 // DecodeImages sets the three maps of r.
 func DecodeImages(r *streams.Record, keys, oldImage, newImage map[string]any) (err error) {
-	if r.Keys, err = decodeMap(keys); err != nil {
+	if r.Keys, err = dynamo.FromJSON(keys); err != nil {
 		return err
 	}
 
-	if r.Old, err = decodeMap(oldImage); err != nil {
+	if r.Old, err = dynamo.FromJSON(oldImage); err != nil {
 		return err
 	}
-	r.New, err = decodeMap(newImage)
+	r.New, err = dynamo.FromJSON(newImage)
 
 	return err
-}
-
-func decodeMap(in map[string]any) (dynamo.Item, error) {
-	if in == nil {
-		return nil, nil
-	}
-
-	out := make(dynamo.Item, len(in))
-	for k, v := range in {
-		d, err := decodeValue(v)
-		if err != nil {
-			return nil, fmt.Errorf("attribute %s: %w", k, err)
-		}
-		out[k] = d
-	}
-
-	return out, nil
-}
-
-func decodeValue(in any) (ddbtypes.AttributeValue, error) {
-	m, ok := in.(map[string]any)
-	if !ok || len(m) != 1 {
-		return nil, fmt.Errorf("want an object with one member, got %T", in)
-	}
-
-	for kind, v := range m {
-		switch v := v.(type) {
-		case string:
-			return decodeScalar(kind, v)
-		case bool:
-			if kind == "BOOL" {
-				return &ddbtypes.AttributeValueMemberBOOL{Value: v}, nil
-			}
-
-			if kind == "NULL" {
-				return &ddbtypes.AttributeValueMemberNULL{Value: v}, nil
-			}
-		case map[string]any:
-			if kind == "M" {
-				inner, err := decodeMap(v)
-				return &ddbtypes.AttributeValueMemberM{Value: inner}, err
-			}
-		case []any:
-			return decodeList(kind, v)
-		}
-
-		return nil, fmt.Errorf("type %s with a %T", kind, v)
-	}
-
-	return nil, nil
-}
-
-func decodeScalar(kind, v string) (ddbtypes.AttributeValue, error) {
-	switch kind {
-	case "S":
-		return &ddbtypes.AttributeValueMemberS{Value: v}, nil
-	case "N":
-		return &ddbtypes.AttributeValueMemberN{Value: v}, nil
-	case "B":
-		b, err := base64.StdEncoding.DecodeString(v)
-		return &ddbtypes.AttributeValueMemberB{Value: b}, err
-	}
-
-	return nil, fmt.Errorf("type %s with a string", kind)
-}
-
-func decodeList(kind string, in []any) (ddbtypes.AttributeValue, error) {
-	if kind == "L" {
-		l := make([]ddbtypes.AttributeValue, len(in))
-		for i, e := range in {
-			var err error
-			if l[i], err = decodeValue(e); err != nil {
-				return nil, err
-			}
-		}
-
-		return &ddbtypes.AttributeValueMemberL{Value: l}, nil
-	}
-
-	// Every other kind is a set, whose elements are plain texts without a type of their own.
-	texts := make([]string, len(in))
-	for i, e := range in {
-		s, ok := e.(string)
-		if !ok {
-			return nil, fmt.Errorf("type %s with a %T", kind, e)
-		}
-		texts[i] = s
-	}
-
-	switch kind {
-	case "SS":
-		return &ddbtypes.AttributeValueMemberSS{Value: texts}, nil
-	case "NS":
-		return &ddbtypes.AttributeValueMemberNS{Value: texts}, nil
-	case "BS":
-		bs := make([][]byte, len(texts))
-		for i, s := range texts {
-			var err error
-			if bs[i], err = base64.StdEncoding.DecodeString(s); err != nil {
-				return nil, err
-			}
-		}
-
-		return &ddbtypes.AttributeValueMemberBS{Value: bs}, nil
-	}
-
-	return nil, fmt.Errorf("type %s with a list", kind)
 }
 
 // maxErrorText is how much of an error's text is stored, in bytes.

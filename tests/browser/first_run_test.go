@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,55 @@ func TestAnOrderIsWatchedToItsEnd(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		page.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 		page.keep(*pictures, map[string]string{"light": "console", "dark": "console-dark"}[scheme])
+	}
+}
+
+// soon is how long a move may take until it is on a page that is followed. On an idle machine it is there within a second.
+var soon = flag.Duration("soon", 10*time.Second, "the longest `time` until a move is on an order's page and in the list")
+
+// TestAMoveIsSoonOnThePages: on that of its order, and in the list, without loading them again. The pages themselves take the time.
+func TestAMoveIsSoonOnThePages(t *testing.T) {
+	dev := program.Process{
+		Bin: program.Self(t, "ratchet"), Args: []string{"dev", "--order-lists"}, Work: t.TempDir(), Dir: t.TempDir(), Name: "dev",
+		Env: []string{"RATCHET_LISTEN=" + program.FreeAddress(t), "RATCHET_API_LISTEN=127.0.0.1:0", "RATCHET_ADMIN_LISTEN=127.0.0.1:0"},
+	}.Start(t)
+	dev.FirstLine(t)
+
+	console := printed(t, dev, `\s(http://\S+/console/)\s`)
+	page := openTab(t)
+	page.open(console)
+	page.click(element("main button", "Place a sample order"), 1)
+	page.sees("The way that it has taken")
+	order := page.look("location.pathname.split('/').pop()")
+	tabs := map[string]string{}
+
+	for path, state := range map[string]string{
+		"orders/" + order: "document.querySelector('h1 .state')",
+		"orders":          "[...document.querySelectorAll('main tr')].find(row => row.querySelector('a')?.textContent === '" + order + "')?.querySelector('.state')",
+	} {
+		tabs[path] = page.another(console + path)
+		page.until("("+state+")?.textContent || ''", "DELIVERED")
+		page.until(followed, "true")
+		page.look(`window.loaded = 'once'; new MutationObserver(() => { if ((` + state + `)?.textContent === 'RETURN_REQUESTED') window.shown ||= Date.now() })
+			.observe(document.querySelector('main'), {subtree: true, childList: true, characterData: true}); 0`)
+	}
+
+	began := time.Now()
+	send(t, "POST", strings.TrimSuffix(console, "/console/")+"/v1/orders/"+order+"/transitions", `{"event":"request_return"}`, "return")
+
+	for path, session := range tabs {
+		page.session = session
+		page.until("window.loaded + ' ' + !!window.shown", "once true")
+
+		at, err := strconv.ParseInt(page.look("String(window.shown)"), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		took := time.UnixMilli(at).Sub(began)
+		if t.Logf("the move is on %s after %s", path, took); took > *soon {
+			t.Errorf("the move is on %s after %s, want %s at most", path, took, *soon)
+		}
 	}
 }
 

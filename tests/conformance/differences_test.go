@@ -131,8 +131,8 @@ var differences = []difference{
 	},
 	{
 		vendor: `400 TransactionCanceledException: (One of the required keys was not given a value|The number of conditions on the keys is invalid)`,
-		aws:    `400 (TransactionCanceledException|ValidationException): .*`,
-		reason: "DynamoDB Local sends this exception without reasons", source: apiDocs + "API_TransactGetItems.html; " + nuboDB + " transactGetItems",
+		aws:    `400 (TransactionCanceledException: .*|ValidationException: .*|ResourceNotFoundException: Requested resource not found)`,
+		reason: "DynamoDB Local sends this exception without reasons, also if another table is not there", source: apiDocs + "API_TransactGetItems.html; " + nuboDB + " transactGetItems",
 	},
 	{
 		vendor: invalid + `(One of the required keys was not given a value|Invalid attribute value type|One or more parameter values were invalid: Type mismatch for key)`,

@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -123,8 +124,82 @@ type alarm struct {
 	Description, Namespace, Metric, Statistic, Comparison, Missing string
 	Dimensions                                                     map[string]string
 	Period, Periods, Threshold                                     float64
-	// Activity is the ARN of an alarm that compares two metrics of an activity.
-	Activity string
+	// Expression computes what the alarm watches of the metrics, which are by the names in it. ID is its own name.
+	Expression, ID string
+	Metrics        map[string]alarmMetric
+}
+
+// alarmMetric is a metric of an expression.
+type alarmMetric struct {
+	Namespace, Metric string
+	Dimensions        map[string]string
+}
+
+// watches returns the metrics of a namespace that the alarm watches.
+func (a alarm) watches(namespace string) (names []string) {
+	for _, m := range append(slices.Collect(maps.Values(a.Metrics)), alarmMetric{a.Namespace, a.Metric, a.Dimensions}) {
+		if m.Namespace == namespace {
+			names = append(names, m.Metric)
+		}
+	}
+
+	return names
+}
+
+// dimensions are those of a metric in a template of CloudFormation.
+type dimensions []struct{ Name, Value string }
+
+func (d dimensions) byName() map[string]string {
+	all := map[string]string{}
+	for _, one := range d {
+		all[one.Name] = one.Value
+	}
+
+	return all
+}
+
+// alarmsOf returns the alarms of a template of CloudFormation by their names without the prefix.
+func alarmsOf(t *testing.T, from *template) map[string]alarm {
+	t.Helper()
+
+	all := map[string]alarm{}
+	for _, properties := range from.ofType("AWS::CloudWatch::Alarm") {
+		p := decode[struct {
+			AlarmName, AlarmDescription, Namespace, MetricName, Statistic, ExtendedStatistic, ComparisonOperator, TreatMissingData string
+			Dimensions                                                                                                             dimensions
+			Period, EvaluationPeriods, Threshold                                                                                   float64
+			Metrics                                                                                                                []struct {
+				Id, Expression string //nolint:revive // the template's name
+				MetricStat     struct {
+					Stat   string
+					Period float64
+					Metric struct {
+						Namespace, MetricName string
+						Dimensions            dimensions
+					}
+				}
+			}
+		}](t, properties)
+
+		one := alarm{
+			Description: p.AlarmDescription, Namespace: p.Namespace, Metric: p.MetricName, Statistic: p.Statistic + p.ExtendedStatistic,
+			Comparison: p.ComparisonOperator, Missing: p.TreatMissingData, Dimensions: p.Dimensions.byName(),
+			Period: p.Period, Periods: p.EvaluationPeriods, Threshold: p.Threshold, Metrics: map[string]alarmMetric{},
+		}
+
+		for _, m := range p.Metrics {
+			if m.Expression != "" {
+				one.ID, one.Expression = m.Id, m.Expression
+				continue
+			}
+
+			one.Statistic, one.Period = m.MetricStat.Stat, m.MetricStat.Period
+			one.Metrics[m.Id] = alarmMetric{m.MetricStat.Metric.Namespace, m.MetricStat.Metric.MetricName, m.MetricStat.Metric.Dimensions.byName()}
+		}
+		all[strings.TrimPrefix(p.AlarmName, prefix)] = one
+	}
+
+	return all
 }
 
 // TestAlarmsHaveRunbooks compares the alarms of both templates, and wants a page for each, with the
@@ -137,38 +212,7 @@ func TestAlarmsHaveRunbooks(t *testing.T) {
 		}
 	}
 
-	cloudFormation := map[string]alarm{}
-	for _, properties := range readTemplate(t, "alarms.yaml", nil).ofType("AWS::CloudWatch::Alarm") {
-		p := decode[struct {
-			AlarmName, AlarmDescription, Namespace, MetricName, Statistic, ExtendedStatistic, ComparisonOperator, TreatMissingData string
-			Dimensions                                                                                                             []struct{ Name, Value string }
-			Period, EvaluationPeriods, Threshold                                                                                   float64
-			Metrics                                                                                                                []struct {
-				Id, Expression string //nolint:revive // the template's name
-				MetricStat     struct {
-					Stat   string
-					Period float64
-					Metric struct {
-						Dimensions []struct{ Name, Value string }
-					}
-				}
-			}
-		}](t, properties)
-
-		one := alarm{p.AlarmDescription, p.Namespace, p.MetricName, p.Statistic + p.ExtendedStatistic, p.ComparisonOperator, p.TreatMissingData,
-			map[string]string{}, p.Period, p.EvaluationPeriods, p.Threshold, ""}
-		for _, m := range p.Metrics {
-			if m.Expression == "" {
-				one.Statistic, one.Period, one.Activity = m.MetricStat.Stat, m.MetricStat.Period, m.MetricStat.Metric.Dimensions[0].Value
-			}
-		}
-
-		for _, d := range p.Dimensions {
-			one.Dimensions[d.Name] = d.Value
-		}
-		cloudFormation[strings.TrimPrefix(p.AlarmName, prefix)] = one
-	}
-
+	cloudFormation := alarmsOf(t, readTemplate(t, "alarms.yaml", nil))
 	m := readTerraform(t)
 	terraform := decodeValue[map[string]alarm](t, m.local["alarms"])
 	if diff := cmp.Diff(cloudFormation, terraform); diff != "" {

@@ -20,26 +20,15 @@ func TestTimedTransitionsHaveAnAlarm(t *testing.T) {
 		}
 	}
 
-	var watched []string
-	for _, properties := range readTemplateIn(t, filepath.Join(dir, "cloudformation"), "alarms.yaml", nil).ofType("AWS::CloudWatch::Alarm") {
-		if p := decode[struct {
-			AlarmName, AlarmDescription, MetricName, ComparisonOperator, TreatMissingData string
-			Dimensions                                                                    []struct{ Name, Value string }
-			Period, EvaluationPeriods, Threshold                                          float64
-		}](t, properties); p.AlarmName == prefix+name {
-			watched = append(watched, p.Dimensions[0].Value)
-			terraform := decodeValue[map[string]alarm](t, readTerraformIn(t, filepath.Join(dir, "terraform")).local["alarms"])[name]
-			cloudFormation := alarm{p.AlarmDescription, "AWS/DynamoDB", p.MetricName, "Sum", p.ComparisonOperator, p.TreatMissingData,
-				map[string]string{"TableName": p.Dimensions[0].Value}, p.Period, p.EvaluationPeriods, p.Threshold, ""}
+	cloudFormation := alarmsOf(t, readTemplateIn(t, filepath.Join(dir, "cloudformation"), "alarms.yaml", nil))[name]
+	terraform := decodeValue[map[string]alarm](t, readTerraformIn(t, filepath.Join(dir, "terraform")).local["alarms"])[name]
 
-			if diff := cmp.Diff(cloudFormation, terraform); diff != "" {
-				t.Errorf("alarms of CloudFormation (-) and Terraform (+):\n%s", diff)
-			}
-		}
+	if diff := cmp.Diff(cloudFormation, terraform); diff != "" {
+		t.Errorf("alarms of CloudFormation (-) and Terraform (+):\n%s", diff)
 	}
 
-	if len(watched) != 1 || watched[0] != prefix+"orders-due" {
-		t.Errorf("alarms for what is due watch %v", watched)
+	if watched := cloudFormation.Dimensions["TableName"]; watched != prefix+"orders-due" {
+		t.Errorf("the alarm for what is due watches %q", watched)
 	}
 
 	for kind, file := range map[string]string{"cloudformation": "service.yaml", "terraform": "service.tf"} {

@@ -447,6 +447,60 @@ func TestAPictureIsPaintedByIDs(t *testing.T) {
 	}
 }
 
+// TestEachLaneIsAPartOfThePicture: the parts have all that the picture has, and each one shows the whole of its lane.
+func TestEachLaneIsAPartOfThePicture(t *testing.T) {
+	for seed := range uint64(10) {
+		whole := diagram.Graph{Title: "two"}
+		for _, lane := range []string{"a", "b"} {
+			g := randomGraph(seed)
+			for _, n := range g.Nodes {
+				n.ID, n.Lane = lane+n.ID, lane
+				whole.Nodes = append(whole.Nodes, n)
+			}
+
+			for _, e := range g.Edges {
+				e.ID, e.From, e.To = lane+e.ID, lane+e.From, lane+e.To
+				whole.Edges = append(whole.Edges, e)
+			}
+			seed += 100
+		}
+
+		picture, err := diagram.Layout(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, parts := look(t, picture.SVG(diagram.Paint{})), picture.Parts(diagram.Paint{})
+
+		if len(parts) != 2 || parts[0].Name != "a" || parts[1].Name != "b" {
+			t.Fatalf("%d parts", len(parts))
+		}
+
+		for _, part := range parts {
+			seen := look(t, part.SVG)
+			shown := area{right: seen.width}
+			if _, err := fmt.Sscanf(regexp.MustCompile(`viewBox="[^"]*"`).FindString(part.SVG), `viewBox="0 %f`, &shown.top); err != nil {
+				t.Fatal(err)
+			}
+			shown.bottom = shown.top + seen.height
+
+			for _, kind := range []struct{ all, seen map[string]area }{{all.boxes, seen.boxes}, {all.labels, seen.labels}} {
+				for id, a := range kind.seen {
+					near(t, id, a, kind.all[id])
+					delete(kind.all, id)
+
+					if a.left < 0 || a.top < shown.top || a.right > shown.right+1 || a.bottom > shown.bottom+1 {
+						t.Errorf("seed %d: %q at %v is not within %v", seed, id, a, shown)
+					}
+				}
+			}
+		}
+
+		if len(all.boxes)+len(all.labels) > 0 {
+			t.Errorf("seed %d: no part has %v, %v", seed, all.boxes, all.labels)
+		}
+	}
+}
+
 func BenchmarkLayoutOfFortyStates(b *testing.B) {
 	var largest diagram.Graph
 	for seed := range uint64(200) {

@@ -19,10 +19,10 @@ type Picture struct {
 
 // drawnLane is a lane with the positions of its lines. Its name stands at the top, if it has one.
 type drawnLane struct {
-	name   string
-	top    float64
-	nodes  []int
-	routes []route
+	name               string
+	top, bottom, width float64
+	nodes              []int
+	routes             []route
 }
 
 // Layout gives the nodes and edges of a graph their positions, in a picture that is read from left to right.
@@ -62,8 +62,10 @@ func (p *Picture) add(l *lane) {
 	}
 	r.setY(top + margin)
 
-	p.width = max(p.width, r.setX())
+	out.width = r.setX()
+	p.width = max(p.width, out.width)
 	r.each(func(q *place) { p.height = max(p.height, q.y+q.height/2+margin) })
+	out.bottom = p.height
 
 	for i, q := range r.nodes {
 		p.boxes[l.at[i]] = q.box()

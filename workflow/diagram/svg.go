@@ -53,9 +53,7 @@ const style = `<style>
 // lines are groups of the class "line"; texts of edges have the class "label", and their ids in data-edge.
 func (p *Picture) SVG(paint Paint) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="diagram" role="img" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">`+"\n",
-		p.width, p.height, p.width, p.height)
-	fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(p.graph.Title))
+	p.begin(&b, p.graph.Title, 0, p.width, p.height)
 
 	if paint.Standalone {
 		b.WriteString(style)
@@ -69,18 +67,78 @@ func (p *Picture) SVG(paint Paint) string {
 	return b.String()
 }
 
-// writeLane writes the lines and nodes of a lane. All but the first one have a rule above them.
+// Part is a lane of a picture as an SVG element of its own, without its name.
+type Part struct{ Name, SVG string }
+
+// Parts returns the lanes of the picture one by one: on a page, each one is scrolled by itself. Their elements are those of [Picture.SVG].
+func (p *Picture) Parts(paint Paint) (parts []Part) {
+	for i, l := range p.lanes {
+		title := p.graph.Title
+		if l.name != "" {
+			title += ": " + l.name
+		}
+
+		var b strings.Builder
+		top := p.inkTop(l) - margin
+		p.begin(&b, title, top, l.width, l.bottom-top)
+		p.writeContent(&b, i, l, paint)
+		b.WriteString("</svg>\n")
+		parts = append(parts, Part{l.name, b.String()})
+	}
+
+	return parts
+}
+
+// begin begins an SVG element. One with links is not an image: what is in it can be reached by the keyboard.
+func (p *Picture) begin(b *strings.Builder, title string, top, width, height float64) {
+	role := "img"
+	if len(p.makers) > 0 {
+		role = "group"
+	}
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" class="diagram" role="%s" width="%.0f" height="%.0f" viewBox="0 %s %.0f %.0f">`+"\n",
+		role, width, height, short(top), width, height)
+	fmt.Fprintf(b, "<title>%s</title>\n", html.EscapeString(title))
+}
+
+// inkTop is where the highest box, line or text of a lane begins.
+func (p *Picture) inkTop(l drawnLane) float64 {
+	top := l.bottom
+	for _, i := range l.nodes {
+		top = min(top, p.boxes[i].y-p.boxes[i].height/2)
+	}
+
+	for _, r := range l.routes {
+		if r.y > 0 { // it has a label
+			top = min(top, r.y-labelHeight)
+		}
+
+		for _, c := range r.curves {
+			top = min(top, c[0][1], c[1][1], c[2][1], c[3][1])
+		}
+	}
+
+	return top
+}
+
+// writeLane writes a lane with its name. All but the first one have a rule above them.
 func (p *Picture) writeLane(b *strings.Builder, i int, l drawnLane, paint Paint) {
-	class := "lane"
 	if i > 0 {
-		class += " further"
 		fmt.Fprintf(b, `<path class="rule" d="M0 %sH%s"/>`, short(l.top), short(p.width))
 	}
-	fmt.Fprintf(b, `<g class="%s">`+"\n", class)
 
 	if l.name != "" {
 		fmt.Fprintf(b, `<text class="heading" x="%g" y="%s">%s</text>`+"\n", margin, short(l.top+headingHeight+4), html.EscapeString(l.name))
 	}
+	p.writeContent(b, i, l, paint)
+}
+
+// writeContent writes the lines and nodes of a lane.
+func (p *Picture) writeContent(b *strings.Builder, i int, l drawnLane, paint Paint) {
+	class := "lane"
+	if i > 0 {
+		class += " further"
+	}
+	fmt.Fprintf(b, `<g class="%s">`+"\n", class)
 
 	for _, r := range l.routes {
 		p.writeLine(b, r, paint)

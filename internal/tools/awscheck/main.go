@@ -48,7 +48,10 @@ func main() {
 	flag.DurationVar(&o.wait, "wait", 10*time.Minute, "how long orders and alarms may take")
 	flag.StringVar(&o.setup, "setup", "", "a `command` of the program before the orders (default \"inventory set mug\" with twice as many as orders)")
 	flag.StringVar(&o.create, "create", "", "the `arguments` of orders create behind the id, like \"--customer ada --metadata topic=invoice\" (default what the shop needs)")
-	flag.StringVar(&o.apply, "apply", "", "what others do, as `STATE=EVENT,...`: the check applies EVENT to each order that is in STATE")
+	flag.Func("apply", "what others do, as `STATE=EVENT,...`: the check applies EVENT to each order that is in STATE; repeat it for more", func(text string) error {
+		o.apply += "," + text
+		return nil
+	})
 	flag.StringVar(&o.end, "end", "", "the `state` in which the orders end (default DELIVERED of the shop, otherwise they only have to be placed)")
 	flag.Parse()
 

@@ -52,6 +52,10 @@ func differences(path string, wanted, is any, strict bool) []string {
 	case map[string]any:
 		return objectDifferences(path, w, is, strict)
 	case []any:
+		if slices.ContainsFunc(namedLists, func(name string) bool { return strings.HasSuffix(path, "."+name) }) {
+			return memberDifferences(path, w, is, strict)
+		}
+
 		return listDifferences(path, w, is, strict)
 	}
 
@@ -109,6 +113,45 @@ func listDifferences(path string, wanted []any, is any, strict bool) (all []stri
 	}
 
 	return all
+}
+
+// namedLists are lists of members with names to which a deployment adds its own: containers, variables and secrets. What
+// it adds is right, and is not printed: a variable may have a secret.
+var namedLists = []string{"ContainerDefinitions", "Environment", "Secrets"}
+
+// memberDifferences compares the members of a list of the template by their names.
+func memberDifferences(path string, wanted []any, is any, strict bool) (all []string) {
+	got, _ := decoded(is).([]any)
+
+	for _, w := range wanted {
+		name := nameOf(w)
+		i := slices.IndexFunc(got, func(g any) bool { return nameOf(g) == name })
+
+		choice, chosen := w.(either)
+
+		switch {
+		case i < 0 && len(differences(path, w, nil, strict)) > 0:
+			all = append(all, path+" lacks "+name)
+		case i < 0:
+		case chosen:
+			all = append(all, differences(within(path, name), choice.yes, got[i], strict)...)
+		default:
+			all = append(all, differences(within(path, name), w, got[i], strict)...)
+		}
+	}
+
+	return all
+}
+
+// nameOf returns the name of a member, of a choice that of the member that it may add.
+func nameOf(member any) string {
+	if choice, is := member.(either); is {
+		member = choice.yes
+	}
+
+	object, _ := member.(map[string]any)
+
+	return text(object["Name"])
 }
 
 func certainty(v any) int {

@@ -1,6 +1,10 @@
 package stack
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Account is where something is deployed, and the parameters of the templates that are known.
 type Account struct {
@@ -46,6 +50,11 @@ type kind struct {
 	unread []string
 	// readAs is the kind under which the Cloud Control API has it, if another one.
 	readAs string
+	// listed: the identifier has a part that no template decides, so it is found in the list of all of the type.
+	listed bool
+	// inner are properties that name another resource of the template, with its type: its properties are compared in
+	// their place.
+	inner map[string]string
 }
 
 func itsName(_ Account, name string) string { return name }
@@ -76,6 +85,10 @@ var kinds = map[string]kind{
 	"AWS::SQS::Queue":       {word: "settings of queue", named: "QueueName", arn: queueARN, ref: queueURL, identifier: queueURL},
 	"AWS::Logs::LogGroup":   {word: "log group", named: "LogGroupName", arn: logsARN, ref: itsName, identifier: itsName},
 	"AWS::Lambda::Function": {word: "function", named: "FunctionName", arn: functionARN, ref: itsName, identifier: itsName, unread: []string{"Code"}},
+	"AWS::ECS::Service": {
+		word: "service", named: "ServiceName", arn: itsName, ref: itsName, identifier: itsName, listed: true,
+		unread: []string{"Cluster"}, inner: map[string]string{"TaskDefinition": "AWS::ECS::TaskDefinition"},
+	},
 }
 
 // elsewhere are the kinds that this package does not compare, with the reason.
@@ -87,9 +100,7 @@ var elsewhere = map[string]string{
 	"AWS::KMS::Key":                               "AWS makes its id; that the topic has a key is compared",
 	"AWS::SNS::Subscription":                      "AWS makes its id; that the topic has one is compared",
 	"AWS::Lambda::EventSourceMapping":             "AWS makes its id; the alarm stream-on-lambda fires if none reads",
-	"AWS::ECS::Service":                           "its cluster is not known to the program",
-	"AWS::ECS::TaskDefinition":                    "its cluster, image and settings are parameters",
-	"AWS::ApplicationAutoScaling::ScalableTarget": "it belongs to a service, whose cluster is not known to the program",
+	"AWS::ApplicationAutoScaling::ScalableTarget": "AWS makes its id",
 	"AWS::ApplicationAutoScaling::ScalingPolicy":  "AWS makes its id",
 	"AWS::Budgets::Budget":                        "AWS makes its id",
 	"AWS::EC2::SecurityGroup":                     "AWS makes its id",
@@ -102,8 +113,9 @@ var elsewhere = map[string]string{
 
 // Kinds returns the types of resources that are compared, and those that are not, with the reason.
 func Kinds() (compared []string, others map[string]string) {
-	for name := range kinds {
+	for name, k := range kinds {
 		compared = append(compared, name)
+		compared = slices.AppendSeq(compared, maps.Values(k.inner))
 	}
 
 	return compared, elsewhere

@@ -18,6 +18,10 @@ type Resource struct {
 	Optional bool
 	// candidates are the properties that it may have, one for each value of parameters that choose.
 	candidates []map[string]any
+	// listed and inner are those of its kind. unlisted says why the list of its type could not be read.
+	listed   bool
+	inner    map[string]string
+	unlisted error
 }
 
 func (r *Resource) String() string { return r.Word + " " + r.Name }
@@ -100,6 +104,10 @@ func (s scope) add(found map[string]*Resource, node *yaml.Node, file string, cho
 	used := map[string]bool{}
 	s.uses(r["Properties"], used)
 
+	for property := range k.inner {
+		s.uses(s.referred(r["Properties"], property), used)
+	}
+
 	condition := ""
 	if c := r["Condition"]; c != nil {
 		condition = c.Value
@@ -167,7 +175,7 @@ func (k kind) resource(kindName, name, identifier, file string) *Resource {
 	}
 
 	// Until a scope creates it for certain.
-	return &Resource{Template: file, Word: k.word, Name: name, Type: kindName, Identifier: identifier, Optional: true}
+	return &Resource{Template: file, Word: k.word, Name: name, Type: kindName, Identifier: identifier, Optional: true, listed: k.listed, inner: k.inner}
 }
 
 // properties returns the properties of a resource and its name, empty if AWS or an open parameter decides it.
@@ -178,6 +186,10 @@ func (s scope) properties(k kind, node *yaml.Node) (properties map[string]any, n
 		name, _ = properties[k.named].(string)
 	} else if topics, _ := properties["Topics"].([]any); len(topics) == 1 {
 		name, _ = topics[0].(string)
+	}
+
+	for property := range k.inner {
+		properties[property] = s.value(s.referred(node, property))
 	}
 
 	for _, unread := range k.unread {
@@ -191,4 +203,9 @@ func (s scope) properties(k kind, node *yaml.Node) (properties map[string]any, n
 	}
 
 	return properties, name
+}
+
+// referred returns the properties of the resource of the template that a property refers to.
+func (s scope) referred(properties *yaml.Node, property string) *yaml.Node {
+	return members(s.resources[members(properties)[property].Value])["Properties"]
 }

@@ -39,7 +39,7 @@ func newWorkflowCommand(s *settings.Settings) *cobra.Command {
 			return err
 		}
 
-		o := scaffold.Options{Name: args[0], Dir: *dir, Module: *module, With: *with, Machine: happyPath}
+		o := scaffold.Options{Name: args[0], Dir: *dir, Module: *module, With: *with}
 		if o.Dir == "" {
 			o.Dir = o.Name
 		}
@@ -52,6 +52,13 @@ func newWorkflowCommand(s *settings.Settings) *cobra.Command {
 
 			_, source, _, _ := runtime.Caller(0) // not an absolute path if the program was built with -trimpath
 			o.Module = scaffold.FindModule(here, source)
+		}
+
+		var plan scaffold.Plan
+
+		o.Machine = func(p scaffold.Plan) ([]byte, error) {
+			plan = p
+			return happyPath(p)
 		}
 
 		names, err := scaffold.New(o)
@@ -69,7 +76,12 @@ func newWorkflowCommand(s *settings.Settings) *cobra.Command {
   go run . dev
 
 In a second terminal:
-%[3]s`, o.Dir, len(names), firstCommands(o))
+%[3]s
+The states are those of %[4]s. For yours, write workflow.yaml, then its state machine, and after that the steps,
+reactions and tests that fit (parts.go, parts_test.go):
+  go run . workflow machine%[5]s > statemachine.asl.json
+  go run . workflow check
+`, o.Dir, len(names), firstCommands(o), kindOf(o), machineFlags(plan))
 
 		return err
 	}
@@ -89,6 +101,40 @@ func firstCommands(o scaffold.Options) string {
 	}
 
 	return fmt.Sprintf("  go run . orders create %[1]s-1 "+create+"\n  go run . orders "+then+"\n  go run . orders history %[1]s-1\n", o.Name)
+}
+
+// kindOf names what the files begin as.
+func kindOf(o scaffold.Options) string {
+	if len(o.With) > 0 {
+		return "a small shop"
+	}
+
+	return "a ticket"
+}
+
+// machineFlags are the flags with which the state machine of the new program was written.
+func machineFlags(p scaffold.Plan) string {
+	var outside, before []string
+	for _, event := range p.Outside {
+		outside = append(outside, string(event))
+	}
+
+	flags := " --outside " + strings.Join(outside, ",")
+
+	for _, step := range p.Steps {
+		text := fmt.Sprintf("%s=%s", step.Name, step.Before)
+		if step.Refused != "" {
+			text += "/" + string(step.Refused)
+		}
+
+		before = append(before, text)
+	}
+
+	if len(before) > 0 {
+		flags += " --step " + strings.Join(before, ",")
+	}
+
+	return flags
 }
 
 // happyPath writes the state machine of a new program.

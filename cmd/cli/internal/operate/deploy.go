@@ -3,6 +3,7 @@ package operate
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,11 +83,20 @@ func deployTemplates(s *settings.Settings, kind deploy.Kind) *cobra.Command {
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s in %s: %s, %s\n", plural.Of(len(names), "file"), *dir,
 			plural.Of(len(program.Tables), "table"), plural.Of(len(program.Activities), "activity"))
 		for _, what := range program.Undeclared {
-			fmt.Fprintf(c.OutOrStdout(), "not declared: what %s calls on AWS; add it to the policies\n", what)
+			fmt.Fprintf(c.OutOrStdout(), "not declared: what %s calls on AWS; list it in Permissions of %s, []string{} if it calls only Ratchet\n", what, partOf(what))
 		}
 
 		return err
 	}
 
 	return c
+}
+
+// partOf returns the part of the Go program that declares the permissions.
+func partOf(what string) string {
+	if strings.HasPrefix(what, "the step ") {
+		return "its server.Step"
+	}
+
+	return "server.Parts"
 }

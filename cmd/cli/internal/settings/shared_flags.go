@@ -104,6 +104,9 @@ var (
 	ReadyFlags = &FlagGroup{Name: "ready", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
 		f.Duration("ready-lag", defaults.ReadyLag, "how far behind the orders' stream a worker is still ready")
 	}}
+	FigureFlags = &FlagGroup{Name: "figures", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
+		f.Bool("cloudwatch-figures", defaults.Tracing.Figures, "write the figures that alarms of CloudWatch watch to standard output, a line a minute (EMF)")
+	}}
 	AuditFlags = &FlagGroup{Name: "audit", add: func(f *pflag.FlagSet, _ *Settings, defaults server.Config) {
 		f.Duration("audit-retention", defaults.AuditRetention, "how long a row of the audit table is kept")
 	}}
@@ -112,7 +115,7 @@ var (
 // FlagGroups are all groups.
 var FlagGroups = []*FlagGroup{
 	OutputFlags, quietFlags, SettingsFlags, URLFlags, DataFlags, StoreFlags, OrdersFlags, QueueFlags, RoleFlags,
-	BankFlags, CarrierFlags, NotificationFlags, WorkFlags, FreshFlags, AdminFlags, ReadyFlags, AuditFlags,
+	BankFlags, CarrierFlags, NotificationFlags, WorkFlags, FreshFlags, AdminFlags, ReadyFlags, FigureFlags, AuditFlags,
 }
 
 // Groups of groups.
@@ -124,7 +127,7 @@ var (
 	// WorkerFlags are the flags of processes that run a worker.
 	WorkerFlags = &FlagGroup{of: []*FlagGroup{
 		OutputFlags, OrdersFlags, QueueFlags, BankFlags, CarrierFlags, NotificationFlags, WorkFlags, FreshFlags,
-		AdminFlags, ReadyFlags, AuditFlags,
+		AdminFlags, ReadyFlags, FigureFlags, AuditFlags,
 	}}
 	// EveryFlag has the flags of commands that look at the settings themselves.
 	EveryFlag = &FlagGroup{of: FlagGroups}

@@ -1,10 +1,10 @@
-package txn
+package dynamo
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// size returns how many bytes DynamoDB counts for the attributes.
+// Size returns about how many bytes DynamoDB counts for the attributes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
-func size(i map[string]types.AttributeValue) int {
+func Size(i Item) int {
 	n := 0
 	for name, v := range i {
 		n += len(name) + valueSize(v)
@@ -47,7 +47,7 @@ func valueSize(v types.AttributeValue) int {
 			n += member + valueSize(m)
 		}
 	case *types.AttributeValueMemberM:
-		n = collection + member*len(v.Value) + size(v.Value)
+		n = collection + member*len(v.Value) + Size(v.Value)
 	default: // BOOL, NULL
 		n = 1
 	}
