@@ -195,6 +195,27 @@ func BenchmarkSDKGetItem(b *testing.B) {
 	})
 }
 
+// BenchmarkSDKGetItemOnANewGoroutine calls as handlers do: the stack of their goroutine is small before the call.
+func BenchmarkSDKGetItemOnANewGoroutine(b *testing.B) {
+	_, db := benchEngine(b, "")
+	benchFill(b, db)
+	var n atomic.Int64
+	cpuPerOp(b, func(pb *testing.PB) {
+		for pb.Next() {
+			done := make(chan error, 1)
+			go func() {
+				_, err := db.GetItem(b.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), ConsistentRead: aws.Bool(true),
+					Key: item{"orderId": str(fmt.Sprintf("order-%06d", n.Add(1)%benchItems))}})
+				done <- err
+			}()
+
+			if err := <-done; err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
+
 func BenchmarkSDKUpdateItem(b *testing.B) {
 	_, db := benchEngine(b, types.StreamViewTypeNewAndOldImages)
 	benchFill(b, db)

@@ -26,8 +26,32 @@ func (e *Engine) AWSConfig() aws.Config {
 		Region:      e.cfg.Region,
 		Credentials: aws.AnonymousCredentials{},
 		HTTPClient:  wire.Direct(e.gate),
-		APIOptions:  []func(*middleware.Stack) error{stayInProcess},
+		APIOptions:  []func(*middleware.Stack) error{stayInProcess, beginWithRoom},
 	}
+}
+
+// beginWithRoom makes the stack of the caller's goroutine large enough before the steps of a call are on it. These steps and those of
+// the engine are some fifty frames deep, so a goroutine that was made for one call would copy them each time its stack is full.
+func beginWithRoom(s *middleware.Stack) error {
+	return s.Initialize.Add(middleware.InitializeMiddlewareFunc("RoomOnStack", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+		middleware.InitializeOutput, middleware.Metadata, error,
+	) {
+		roomOnStack(0)
+
+		return next.HandleInitialize(ctx, in)
+	}), middleware.Before)
+}
+
+// stackOfACall is about how much of the stack a call needs, in bytes.
+const stackOfACall = 24 << 10
+
+// roomOnStack needs as much of the stack as a call.
+//
+//go:noinline
+func roomOnStack(at int) byte {
+	var room [stackOfACall]byte
+
+	return room[at]
 }
 
 // The steps of the SDK's middleware that only a network needs, by the phase that has them.

@@ -14,7 +14,7 @@ func profiled(folder string, measure func() error) (err error) {
 		return measure()
 	}
 
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return err
 	}
 

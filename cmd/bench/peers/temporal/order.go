@@ -32,10 +32,11 @@ type far struct{ url string }
 // serveOrders runs orders until the input ends. Its HTTP server at the address takes them, and the carrier's reports.
 func serveOrders(server *temporaltest.TestServer, address, url string) error {
 	f := &far{url}
-	server.NewWorker(queue, func(r worker.Registry) {
+	// The default of two pollers of a kind is for many processes; this one is all there is.
+	server.NewWorkerWithOptions(queue, func(r worker.Registry) {
 		r.RegisterWorkflow(runOrder)
 		r.RegisterActivity(f)
-	})
+	}, worker.Options{MaxConcurrentWorkflowTaskPollers: 16, MaxConcurrentActivityTaskPollers: 16})
 
 	c := server.GetDefaultClient()
 	mux := http.NewServeMux()
@@ -48,6 +49,7 @@ func serveOrders(server *temporaltest.TestServer, address, url string) error {
 
 		_, err := c.ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
 			ID: o.ID, TaskQueue: queue, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+			EnableEagerStart: true,
 		}, runOrder, o)
 		// A repeat.
 		var known *serviceerror.WorkflowExecutionAlreadyStarted
