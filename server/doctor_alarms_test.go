@@ -255,16 +255,19 @@ func TestTheDoctorNamesProcessesWithoutFigures(t *testing.T) {
 	}
 
 	defer runs("with", true)()
+
 	if c := found(); c.Result != doctor.OK {
 		t.Errorf("each process writes figures: %+v", c)
 	}
 
 	stop := runs("without", false)
+
 	if c := found(); c.Result != doctor.Warning || !strings.HasPrefix(c.Found, "none from without: ") || !strings.Contains(c.Action, "RATCHET_CLOUDWATCH_FIGURES=true") {
 		t.Errorf("a process writes none: %+v", c)
 	}
 
 	stop()
+
 	if c := found(); c.Result != doctor.OK {
 		t.Errorf("the process has ended: %+v", c)
 	}

@@ -38,7 +38,7 @@ var printedCommands = map[string]struct {
 	"ratchet deliveries resend ":                             {"deliveries resend o-1/06h1hnv0clhti/3/shop", 4},
 	"ratchet deliveries resend --endpoint %s%s --since 720h": {"deliveries resend --endpoint shop --since 720h", 0},
 	"ratchet endpoints enable %s":                            {"endpoints enable shop", 0},
-	"ratchet executions list --status FAILED":                {"executions list --status FAILED", 0},
+	"ratchet executions list --status ":                      {"executions list --status FAILED", 0},
 	"ratchet jobs ":                                          {"jobs pause 20261128T151834.123-ABCDEFGHIJ", 4},
 	"ratchet jobs get ":                                      {"jobs get 20261128T151834.123-ABCDEFGHIJ", 4},
 	"ratchet jobs resume %s%s":                               {"jobs resume 20261128T151834.123-ABCDEFGHIJ", 4},

@@ -81,6 +81,7 @@ func newCommands(s *settings.Settings) *cobra.Command {
 		}
 
 		s.Use(c)
+
 		return s.CheckUsed(c)
 	}
 
