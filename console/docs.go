@@ -127,10 +127,13 @@ func readDocument(files fs.FS, name string, source []byte) (*doc, error) {
 	var b bytes.Buffer
 	err := markdown.Convert(source, &b, parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{}))))
 	// The policy of the pages allows no style in an element, and no document needs one.
-	d.html = b.String()
+	d.html = scrolled.Replace(b.String())
 
 	return d, err
 }
+
+// scrolled lets the keyboard scroll code and tables that are wider than the page.
+var scrolled = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", `<table tabindex="0">`)
 
 // headingIDs gives headings the anchors by which the documents name them.
 type headingIDs docs.Anchors
