@@ -16,7 +16,8 @@ type rawClient struct {
 }
 
 func newRawClient(url string) *rawClient {
-	return &rawClient{url: url, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}}
+	// As the SDK for Go, it does not ask for compressed answers.
+	return &rawClient{url: url, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512, DisableCompression: true}}}
 }
 
 // The prefixes of X-Amz-Target.

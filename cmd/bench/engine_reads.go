@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,10 @@ func benchEngineReads(ctx context.Context, work size) ([]figure, error) {
 		var others []func(context.Context, string) (*rival, error)
 		if !work.short() {
 			others = append(others, openRivalLocal)
+		}
+
+		if os.Getenv("BENCH_BEFORE") != "" {
+			others = []func(context.Context, string) (*rival, error){openRivalBefore}
 		}
 
 		all, err := openRivals(ctx, dir, others...)

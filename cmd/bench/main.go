@@ -55,8 +55,8 @@ func main() {
 	defer stop()
 
 	measure := func(ctx context.Context, out io.Writer) error { return run(ctx, out, *only) }
-	// The part engine-update compares with an earlier engine by itself.
-	if before := os.Getenv("BENCH_BEFORE"); before != "" && *only != "engine-update" {
+	// These parts compare with an earlier engine by themselves: the client is the same one.
+	if before := os.Getenv("BENCH_BEFORE"); before != "" && *only != "engine-update" && *only != "engine-reads" {
 		measure = func(ctx context.Context, out io.Writer) error { return compareBefore(ctx, out, before, *only) }
 	}
 
