@@ -46,18 +46,11 @@ func requestMembers(doc *huma.OpenAPI, op *huma.Operation) map[string]string {
 		return members
 	}
 
-	resolved := func(schema *huma.Schema) *huma.Schema {
-		if schema.Ref != "" {
-			return doc.Components.Schemas.SchemaFromRef(schema.Ref)
-		}
-
-		return schema
-	}
-	body := resolved(op.RequestBody.Content["application/json"].Schema)
+	body := resolved(doc, op.RequestBody.Content["application/json"].Schema)
 
 	inner := map[string][]string{}
 	for object, schema := range body.Properties {
-		for name := range resolved(schema).Properties {
+		for name := range resolved(doc, schema).Properties {
 			inner[name] = append(inner[name], "body."+object)
 		}
 	}

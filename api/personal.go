@@ -247,6 +247,15 @@ func (c caller) maskProblems(problems []statusProblem, status inspect.SystemStat
 	}
 }
 
+// resolved returns the schema that a reference names, and any other schema itself.
+func resolved(doc *huma.OpenAPI, schema *huma.Schema) *huma.Schema {
+	if schema.Ref != "" {
+		return doc.Components.Schemas.SchemaFromRef(schema.Ref)
+	}
+
+	return schema
+}
+
 // describeMasks marks the members of an answer that are masked, in the document.
 func describeMasks(doc *huma.OpenAPI, schema *huma.Schema, shown reflect.Type) {
 	for shown.Kind() == reflect.Pointer || shown.Kind() == reflect.Slice {
@@ -257,10 +266,7 @@ func describeMasks(doc *huma.OpenAPI, schema *huma.Schema, shown reflect.Type) {
 		}
 	}
 
-	if schema.Ref != "" {
-		schema = doc.Components.Schemas.SchemaFromRef(schema.Ref)
-	}
-
+	schema = resolved(doc, schema)
 	if shown.Kind() != reflect.Struct || schema == nil {
 		return
 	}

@@ -44,8 +44,8 @@ func lanes(all []moments, first int) string {
 		fmt.Fprintf(&b, `<text class="name" x="0" y="%.0f">%s</text><line class="rule" x1="%.0f" x2="100%%" y1="%.0f" y2="%.0f"/>`, y+4, html.EscapeString(kind), laneNames, y, y)
 	}
 
-	// The axis takes the room that the page has beside the names: what is on it stands at a share of the whole width, and is moved by the same
-	// share of the names' less to the right.
+	// The axis fills the page to the right of the names. A mark at the share x/width of the axis stands at that share of the whole
+	// picture, moved to the right by the rest of the share times the width of the names.
 	share := func(x float64) string { return fmt.Sprintf("%.2f%%", 100*x/width) }
 	beside := func(x float64) string { return fmt.Sprintf(`transform="translate(%.1f)"`, laneNames*(1-x/width)) }
 

@@ -64,11 +64,7 @@ func isReceiver(text string) bool {
 
 // carrierTransport returns the transport for the calls of the carrier's URL. Nil means the default.
 func (b *Backend) carrierTransport() http.RoundTripper {
-	if b.Config.Tracing.Propagation == PropagateToNone {
-		return nil
-	}
-
-	if b.Tracing == nil {
+	if b.Tracing == nil || b.Config.Tracing.Propagation == PropagateToNone {
 		return nil
 	}
 

@@ -32,46 +32,57 @@ const (
 // benchAPIPages fills a store with orders, with lists, and measures how long the API takes for a page of stored data, and how
 // many read units it costs. BENCH_ORDERS is the number of orders, BENCH_STORE a folder that keeps them for the next run.
 func benchAPIPages(ctx context.Context, work size) ([]figure, error) {
-	n, requests := pagesOrders, pagesRequests
+	return storedPages(ctx, work, measurePages)
+}
+
+// storedPages calls part with a store that has the orders, in the folder of BENCH_STORE, which stays, or else in one that goes
+// with the part.
+func storedPages(ctx context.Context, work size, part func(context.Context, *pagesBench) ([]figure, error)) ([]figure, error) {
+	p := &pagesBench{orders: pagesOrders, requests: pagesRequests, reads: map[string]float64{}}
 	if work.short() {
-		n, requests = pagesShort, pagesRequests/10
+		p.orders, p.requests = pagesShort, pagesRequests/10
 	}
 
-	n, err := numberFrom("BENCH_ORDERS", n, 100)
+	n, err := numberFrom("BENCH_ORDERS", p.orders, 100)
 	if err != nil {
 		return nil, err
 	}
+	p.orders = n
 
-	return storedPages(func(dir string) ([]figure, error) { return measurePages(ctx, dir, n, requests) })
-}
+	measure := func(dir string) (figures []figure, err error) {
+		if err := p.open(ctx, dir); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, p.b.Close()) }()
 
-// storedPages gives part the folder of BENCH_STORE, which stays, or else one that goes with the part.
-func storedPages(part func(dir string) ([]figure, error)) ([]figure, error) {
+		if figures, err = p.fillOnce(ctx, dir); err != nil {
+			return nil, err
+		}
+		measured, err := part(ctx, p)
+
+		return append(figures, measured...), err
+	}
+
 	if dir := os.Getenv("BENCH_STORE"); dir != "" {
-		return part(dir)
+		return measure(dir)
 	}
 
-	return onDisk(part)
+	return onDisk(measure)
 }
 
-func measurePages(ctx context.Context, dir string, n, requests int) (figures []figure, err error) {
-	p := &pagesBench{orders: n, reads: map[string]float64{}}
-	if err := p.open(ctx, dir); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, p.b.Close()) }()
-
-	if figures, err = p.fillOnce(ctx, dir); err != nil {
-		return nil, fmt.Errorf("fill with %d orders: %w", n, err)
-	}
-
+func measurePages(ctx context.Context, p *pagesBench) (figures []figure, err error) {
 	worst := 0.0
 	for _, page := range p.pages() {
-		measured, p95, err := p.measure(ctx, page, requests)
+		took, err := p.measure(ctx, page, "", nextOf)
 		if err != nil {
 			return figures, err
 		}
-		figures, worst = append(figures, measured...), max(worst, p95)
+		worst = max(worst, took.p95)
+
+		figures = append(figures,
+			figure{"api_page_p50_ms_" + page.name, took.p50, "ms", ""},
+			figure{"api_page_p95_ms_" + page.name, took.p95, "ms", ""},
+			figure{"api_page_reads_" + page.name, took.reads, "", "read units"})
 	}
 
 	return append(figures, figure{"api_page_p95_ms", worst, "ms", "of the slowest of these pages; goal: at most 30 with a million orders"}), nil
@@ -83,6 +94,8 @@ type pagesBench struct {
 	handler http.Handler
 	token   string
 	orders  int
+	// requests is how often each page is asked for.
+	requests int
 
 	mu    sync.Mutex
 	reads map[string]float64 // read units by table, since the last take
@@ -166,8 +179,24 @@ func (p *pagesBench) pages() []page {
 	}
 }
 
-// measure asks for the page again and again. The first tenth is not counted.
-func (p *pagesBench) measure(ctx context.Context, asked page, requests int) ([]figure, float64, error) {
+// pageTook is what a page takes.
+type pageTook struct {
+	p50, p95 float64 // ms
+	reads    float64 // read units
+	largest  []byte  // of the answers
+}
+
+// nextOf returns the cursor of the next page, "" if there is none.
+func nextOf(answer []byte) (string, error) {
+	var list struct{ Next string }
+	err := json.Unmarshal(answer, &list)
+
+	return list.Next, err
+}
+
+// measure asks for the page below a root again and again. The first tenth is not counted. With nextOf it follows the pages of a list.
+func (p *pagesBench) measure(ctx context.Context, asked page, root string, nextOf func(answer []byte) (string, error)) (out pageTook, err error) {
+	requests := p.requests
 	if asked.paced {
 		requests = max(requests/10, 10)
 	}
@@ -188,28 +217,30 @@ func (p *pagesBench) measure(ctx context.Context, asked page, requests int) ([]f
 			path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + "cursor=" + next
 		}
 
-		body, once, err := p.answer(ctx, path)
+		body, once, err := p.answer(ctx, root+path)
 		if err != nil {
-			return nil, 0, err
+			return out, err
 		}
 		took = append(took, once)
 
-		var list struct{ Next string }
-		if err := json.Unmarshal(body, &list); err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", path, err)
+		if len(body) > len(out.largest) {
+			out.largest = body
 		}
-		next = list.Next
+
+		if nextOf == nil {
+			continue
+		}
+
+		if next, err = nextOf(body); err != nil {
+			return out, fmt.Errorf("%s: %w", path, err)
+		}
 	}
-	reads := p.take() / float64(requests)
+	out.reads = p.take() / float64(requests)
 
 	slices.Sort(took)
-	p50, p95 := rushMillis(took[len(took)/2]), rushMillis(took[len(took)*95/100])
+	out.p50, out.p95 = rushMillis(took[len(took)/2]), rushMillis(took[len(took)*95/100])
 
-	return []figure{
-		{"api_page_p50_ms_" + asked.name, p50, "ms", ""},
-		{"api_page_p95_ms_" + asked.name, p95, "ms", ""},
-		{"api_page_reads_" + asked.name, reads, "", "read units"},
-	}, p95, nil
+	return out, nil
 }
 
 // answer asks until the API does not say that it was asked too often. The time is that of the last request.

@@ -32,7 +32,6 @@ func pagesCustomer(n int) string { return fmt.Sprintf("c-%d", n/10) }
 // rare is how many orders have an execution, a payment, a delivery and a dead letter.
 func (p *pagesBench) rare() int { return min(pagesRare, p.orders/10) }
 
-// fill places the orders and lists them as the handler of the stream does. Each tenth is on hold.
 // fillOnce fills the folder, unless an earlier run has filled it with as many orders.
 func (p *pagesBench) fillOnce(ctx context.Context, dir string) ([]figure, error) {
 	orders := figure{"api_pages_orders", float64(p.orders), "", "orders in the lists"}
@@ -44,7 +43,7 @@ func (p *pagesBench) fillOnce(ctx context.Context, dir string) ([]figure, error)
 	began := time.Now()
 
 	if err := p.fill(ctx); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("fill with %d orders: %w", p.orders, err)
 	}
 	speed := float64(p.orders) / time.Since(began).Seconds()
 
@@ -54,6 +53,7 @@ func (p *pagesBench) fillOnce(ctx context.Context, dir string) ([]figure, error)
 	}, os.WriteFile(filled, nil, 0o600)
 }
 
+// fill places the orders and lists them as the handler of the stream does. Each tenth is on hold.
 func (p *pagesBench) fill(ctx context.Context) error {
 	// Of a table without orders, the lists are ready at once.
 	if _, err := p.b.Lists.Rebuild(ctx, nil); err != nil {

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,6 +20,7 @@ import (
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/console"
+	"ratchet/internal/worker"
 )
 
 const (
@@ -32,37 +33,24 @@ const (
 // benchConsolePages measures, over the store of the part api-pages, how long the console takes for a page of stored data, how many bytes
 // it has and how many read units it costs, and what it costs that people watch the overview.
 func benchConsolePages(ctx context.Context, work size) ([]figure, error) {
-	c := &consoleBench{pagesBench: &pagesBench{orders: pagesOrders, reads: map[string]float64{}}, requests: pagesRequests, watched: consoleWatched}
+	watched := consoleWatched
 	if work.short() {
-		c.orders, c.requests, c.watched = pagesShort, pagesRequests/10, consoleWatchedShort
+		watched = consoleWatchedShort
 	}
 
-	n, err := numberFrom("BENCH_ORDERS", c.orders, 100)
-	if err != nil {
-		return nil, err
-	}
-	c.orders = n
-
-	return storedPages(func(dir string) ([]figure, error) { return c.measureAll(ctx, dir) })
+	return storedPages(ctx, work, func(ctx context.Context, p *pagesBench) ([]figure, error) {
+		c := &consoleBench{pagesBench: p, watched: watched}
+		return c.measureAll(ctx)
+	})
 }
 
 // consoleBench is a store with the console over it.
 type consoleBench struct {
 	*pagesBench
-	requests int // of each page
-	watched  time.Duration
+	watched time.Duration
 }
 
-func (c *consoleBench) measureAll(ctx context.Context, dir string) (figures []figure, err error) {
-	if err := c.open(ctx, dir); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.b.Close()) }()
-
-	if figures, err = c.fillOnce(ctx, dir); err != nil {
-		return nil, fmt.Errorf("fill with %d orders: %w", c.orders, err)
-	}
-
+func (c *consoleBench) measureAll(ctx context.Context) (figures []figure, err error) {
 	draining := make(chan struct{})
 	defer close(draining)
 
@@ -79,8 +67,7 @@ func (c *consoleBench) measureAll(ctx context.Context, dir string) (figures []fi
 		return nil, err
 	}
 
-	pages, err := c.measurePages(ctx)
-	if figures = append(figures, pages...); err != nil {
+	if figures, err = c.measurePages(ctx); err != nil {
 		return figures, err
 	}
 	watched, err := c.watchOverview(ctx)
@@ -90,13 +77,13 @@ func (c *consoleBench) measureAll(ctx context.Context, dir string) (figures []fi
 
 // consolePages are the pages of stored data. Each has what the store has most of.
 func (c *consoleBench) consolePages() []page {
-	all := c.pages()
-	order := all[slices.IndexFunc(all, func(p page) bool { return p.name == "time_line" })]
+	// The same orders in each run.
+	r := rand.New(rand.NewPCG(1, 2))
 
 	return []page{
 		{name: "overview", list: "/"},
 		{name: "orders_by_state", list: "/orders?state=PENDING"},
-		{name: "order", path: func(n int) string { return "/orders/" + orderOf(order.path(n)) }, paced: true},
+		{name: "order", path: func(int) string { return "/orders/" + pagesOrder(r.IntN(c.rare())) }, paced: true},
 		{name: "refusals", list: "/refusals"},
 		{name: "executions", list: "/executions", paced: true},
 		{name: "stream", list: "/stream"},
@@ -110,31 +97,28 @@ func (c *consoleBench) consolePages() []page {
 	}
 }
 
-// orderOf is the order of a path of the API.
-func orderOf(path string) string { return regexp.MustCompile(`o-\d+`).FindString(path) }
-
 func (c *consoleBench) measurePages(ctx context.Context) (figures []figure, err error) {
 	var slowest, most, reads float64
 	shared := 0.0
 
 	for _, asked := range c.consolePages() {
-		p50, p95, units, body, err := c.measurePage(ctx, asked)
+		took, err := c.measure(ctx, asked, console.Path, nil)
 		if err != nil {
 			return figures, err
 		}
 
 		if shared == 0 {
-			if shared, err = c.assets(ctx, body); err != nil {
+			if shared, err = c.assets(ctx, took.largest); err != nil {
 				return figures, err
 			}
 		}
-		size := zipped(body)
-		slowest, most, reads = max(slowest, p95), max(most, size), max(reads, units)
+		size := zipped(took.largest)
+		slowest, most, reads = max(slowest, took.p95), max(most, size), max(reads, took.reads)
 
 		figures = append(figures,
-			figure{"console_page_p50_ms_" + asked.name, p50, "ms", ""},
-			figure{"console_page_p95_ms_" + asked.name, p95, "ms", ""},
-			figure{"console_page_reads_" + asked.name, units, "", "read units"},
+			figure{"console_page_p50_ms_" + asked.name, took.p50, "ms", ""},
+			figure{"console_page_p95_ms_" + asked.name, took.p95, "ms", ""},
+			figure{"console_page_reads_" + asked.name, took.reads, "", "read units"},
 			figure{"console_page_kb_" + asked.name, size, "KB", "compressed"},
 		)
 	}
@@ -147,44 +131,9 @@ func (c *consoleBench) measurePages(ctx context.Context) (figures []figure, err 
 	), nil
 }
 
-// measurePage asks for the page again and again. The first tenth is not counted.
-func (c *consoleBench) measurePage(ctx context.Context, asked page) (p50, p95, reads float64, body []byte, err error) {
-	requests := c.requests
-	if asked.paced {
-		requests = max(requests/10, 10)
-	}
-
-	var took []time.Duration
-	for n := range requests + requests/10 {
-		if n == requests/10 {
-			c.take()
-			took = nil
-		}
-
-		path := asked.list
-		if asked.path != nil {
-			path = asked.path(n)
-		}
-
-		answer, once, err := c.answer(ctx, console.Path+path)
-		if err != nil {
-			return 0, 0, 0, nil, err
-		}
-		took = append(took, once)
-
-		if len(answer) > len(body) {
-			body = answer
-		}
-	}
-	reads = c.take() / float64(requests)
-	slices.Sort(took)
-
-	return rushMillis(took[len(took)/2]), rushMillis(took[len(took)*95/100]), reads, body, nil
-}
-
 var assetOf = regexp.MustCompile(`"(` + console.Path + `/static/[^"]+)"`)
 
-// assets returns the size of what all pages share, compressed: a browser keeps it.
+// assets returns the compressed size of the files that all pages share, and that a browser keeps.
 func (c *consoleBench) assets(ctx context.Context, body []byte) (size float64, err error) {
 	for _, found := range assetOf.FindAllSubmatch(body, -1) {
 		content, _, err := c.answer(ctx, string(found[1]))
@@ -267,14 +216,14 @@ func (c *consoleBench) watch(ctx context.Context, viewers int) (cpu, reads float
 		}
 	}
 
-	if err := pause(ctx, consoleSettles); err != nil {
-		return 0, 0, err
+	if !worker.Wait(ctx, consoleSettles) {
+		return 0, 0, context.Cause(ctx)
 	}
 	c.take()
 	before := now()
 
-	if err := pause(ctx, c.watched); err != nil {
-		return 0, 0, err
+	if !worker.Wait(ctx, c.watched) {
+		return 0, 0, context.Cause(ctx)
 	}
 	after := now()
 	took := after.at.Sub(before.at)
@@ -306,14 +255,4 @@ func followOverview(ctx context.Context, address string, connected chan<- struct
 	_, err = io.Copy(io.Discard, answer.Body)
 
 	return err
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -20,7 +20,7 @@ import (
 const carrierPause = 100 * time.Millisecond
 
 // farSides are a bank, a carrier and a receiver of webhooks over HTTP, for all systems the same. Each acts once per key, and
-// counts what it did.
+// counts its acts.
 type farSides struct {
 	*httptest.Server
 

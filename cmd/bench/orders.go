@@ -96,7 +96,7 @@ func benchOrderCPU(ctx context.Context, work size) ([]figure, error) {
 		}
 		use, orders := spent(), float64(work.orders)
 
-		cpu = append(cpu, float64(use.cpu.Microseconds())/1000/orders)
+		cpu = append(cpu, rushMillis(use.cpu)/orders)
 		mallocs = append(mallocs, float64(use.mallocs)/orders)
 		kilobytes = append(kilobytes, float64(use.allocated)/1000/orders)
 	}

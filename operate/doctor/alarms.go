@@ -123,8 +123,8 @@ func (e *examination) missingAlarms(deployed map[string]types.MetricAlarm) (miss
 	return missing
 }
 
-// compareAlarm returns a warning for each property of a deployed alarm that is not that of the templates, and if it
-// notifies no one.
+// compareAlarm returns a warning for each property in which a deployed alarm differs from the templates, and if the
+// alarm notifies no one.
 func (e *examination) compareAlarm(is, wanted types.MetricAlarm) (checks []Check) {
 	subject := "alarm " + aws.ToString(is.AlarmName)
 	account := strings.NewReplacer("${AWS::Partition}", e.caller.Partition, "${AWS::Region}", e.cfg.AWS.Region, "${AWS::AccountId}", e.caller.AccountID)

@@ -3,14 +3,11 @@ package telemetry
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"strings"
 	"sync"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 )
 
 // figuresNamespace is the namespace of the figures in CloudWatch. Their dimension is Prefix.
@@ -25,32 +22,34 @@ const figuresEvery = time.Minute
 type figure struct {
 	name, unit string
 	// of returns the figure of the time since the figures before, and whether there is one.
-	of func(now, before families) (float64, bool)
+	of func(now, before Totals) (float64, bool)
 }
 
 var figures = []figure{
-	{"StreamLag", "Seconds", func(now, _ families) (float64, bool) { return now.most("ratchet_stream_lag_seconds") }},
-	counted("StreamGaps", "ratchet_stream_gaps_total", nil),
-	counted("APIRequests", "ratchet_http_requests_total", nil),
+	{"StreamLag", "Seconds", func(now, _ Totals) (float64, bool) { return now.most("ratchet_stream_lag_seconds") }},
+	counted("StreamGaps", "ratchet_stream_gaps_total", having()),
+	counted("APIRequests", "ratchet_http_requests_total", having()),
 	counted("APIErrors", "ratchet_http_requests_total", func(labels map[string]string) bool { return strings.HasPrefix(labels["status"], "5") }),
-	{"APILatency", "Seconds", func(now, before families) (float64, bool) {
+	{"APILatency", "Seconds", func(now, before Totals) (float64, bool) {
 		return now.slowest(before, "ratchet_http_request_duration_seconds")
 	}},
-	counted("PaymentCalls", "ratchet_payment_calls_total", nil),
-	counted("PaymentErrors", "ratchet_payment_calls_total", func(labels map[string]string) bool { return labels["result"] == "error" }),
-	counted("NotificationsMissed", "ratchet_notification_attempts_total", func(labels map[string]string) bool { return labels["status"] == "missed" }),
+	counted("PaymentCalls", "ratchet_payment_calls_total", having()),
+	counted("PaymentErrors", "ratchet_payment_calls_total", having("result", "error")),
+	counted("NotificationsMissed", "ratchet_notification_attempts_total", having("status", "missed")),
 }
 
 // counted is a figure that says by how much counters have grown. A process that counted nothing says 0.
-func counted(name, metric string, matches func(labels map[string]string) bool) figure {
-	return figure{name, "Count", func(now, before families) (float64, bool) { return now.since(before, metric, matches), true }}
+func counted(name, metric string, matches labelMatch) figure {
+	return figure{name, "Count", func(now, before Totals) (float64, bool) {
+		return now.sumOf(metric, matches) - before.sumOf(metric, matches), true
+	}}
 }
 
 // writtenFigures are the counts of the last line of figures, so that the next line has what came after it, also if
 // another call of WriteFigures writes it.
 type writtenFigures struct {
 	mu     sync.Mutex
-	before families
+	before Totals
 }
 
 // WriteFigures writes the figures that alarms watch, once a minute and once more when ctx ends: a line in CloudWatch's
@@ -74,7 +73,7 @@ func (t *Telemetry) writeFigures(w io.Writer, prefix string) {
 	t.written.mu.Lock()
 	defer t.written.mu.Unlock()
 
-	now, err := t.gather()
+	now, err := t.Totals()
 	if err != nil {
 		return
 	}
@@ -86,7 +85,7 @@ func (t *Telemetry) writeFigures(w io.Writer, prefix string) {
 
 // figuresLine returns a line with the figures of the time since before.
 // Source: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
-func figuresLine(now, before families, prefix string, at time.Time) []byte {
+func figuresLine(now, before Totals, prefix string, at time.Time) []byte {
 	type metric struct{ Name, Unit string }
 
 	var metrics []metric
@@ -116,26 +115,9 @@ func figuresLine(now, before families, prefix string, at time.Time) []byte {
 	return append(text, '\n')
 }
 
-// families are the series of all metrics at one time, by the metric's name.
-type families map[string][]*dto.Metric
-
-func (t *Telemetry) gather() (families, error) {
-	all, err := t.registry.Gather()
-	if err != nil {
-		return nil, fmt.Errorf("telemetry: figures: %w", err)
-	}
-
-	out := families{}
-	for _, family := range all {
-		out[family.GetName()] = family.GetMetric()
-	}
-
-	return out, nil
-}
-
 // most returns the largest value of a gauge.
-func (f families) most(name string) (most float64, ok bool) {
-	for _, m := range f[name] {
+func (t Totals) most(name string) (most float64, ok bool) {
+	for _, m := range t[name].GetMetric() {
 		if v := m.GetGauge().GetValue(); !ok || v > most {
 			most, ok = v, true
 		}
@@ -144,31 +126,10 @@ func (f families) most(name string) (most float64, ok bool) {
 	return most, ok
 }
 
-// sum adds the counters that count matches.
-func (f families) sum(name string, matches func(labels map[string]string) bool) (sum float64) {
-	for _, m := range f[name] {
-		labels := map[string]string{}
-		for _, pair := range m.GetLabel() {
-			labels[pair.GetName()] = pair.GetValue()
-		}
-
-		if matches == nil || matches(labels) {
-			sum += m.GetCounter().GetValue()
-		}
-	}
-
-	return sum
-}
-
-// since returns how much counters have grown.
-func (f families) since(before families, name string, matches func(labels map[string]string) bool) float64 {
-	return f.sum(name, matches) - before.sum(name, matches)
-}
-
 // slowest returns the time within which 99 of 100 ended: the upper bound of a bucket of the histogram, and for those
 // beyond the last bucket, its bound.
-func (f families) slowest(before families, name string) (float64, bool) {
-	within, all := f.buckets(name)
+func (t Totals) slowest(before Totals, name string) (float64, bool) {
+	within, all := t.buckets(name)
 	withinBefore, allBefore := before.buckets(name)
 
 	count := all - allBefore
@@ -187,9 +148,9 @@ func (f families) slowest(before families, name string) (float64, bool) {
 }
 
 // buckets returns how many of all ended within each bound.
-func (f families) buckets(name string) (within map[float64]float64, all float64) {
+func (t Totals) buckets(name string) (within map[float64]float64, all float64) {
 	within = map[float64]float64{}
-	for _, m := range f[name] {
+	for _, m := range t[name].GetMetric() {
 		for _, b := range m.GetHistogram().GetBucket() {
 			within[b.GetUpperBound()] += float64(b.GetCumulativeCount())
 		}

@@ -25,9 +25,19 @@ func (t *Telemetry) Totals() (Totals, error) {
 }
 
 // Sum adds up the counter over all series that have the labels, which are pairs of name and value.
-func (t Totals) Sum(counter string, labels ...string) (sum float64) {
+func (t Totals) Sum(counter string, labels ...string) float64 {
+	return t.sumOf(counter, having(labels...))
+}
+
+// sumOf adds up the counter over all series whose labels match.
+func (t Totals) sumOf(counter string, matches labelMatch) (sum float64) {
 	for _, series := range t[counter].GetMetric() {
-		if hasLabels(series, labels) {
+		labels := map[string]string{}
+		for _, pair := range series.GetLabel() {
+			labels[pair.GetName()] = pair.GetValue()
+		}
+
+		if matches(labels) {
 			sum += series.GetCounter().GetValue()
 		}
 	}
@@ -35,18 +45,19 @@ func (t Totals) Sum(counter string, labels ...string) (sum float64) {
 	return sum
 }
 
-func hasLabels(series *dto.Metric, labels []string) bool {
-	values := map[string]string{}
-	for _, pair := range series.GetLabel() {
-		values[pair.GetName()] = pair.GetValue()
-	}
+// labelMatch selects series by their labels.
+type labelMatch func(labels map[string]string) bool
 
-	// Pairs; a last name without a value is ignored.
-	for i := 0; i+1 < len(labels); i += 2 {
-		if values[labels[i]] != labels[i+1] {
-			return false
+// having selects the series that have the labels, which are pairs of name and value.
+func having(pairs ...string) labelMatch {
+	return func(labels map[string]string) bool {
+		// A last name without a value is ignored.
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if labels[pairs[i]] != pairs[i+1] {
+				return false
+			}
 		}
-	}
 
-	return true
+		return true
+	}
 }

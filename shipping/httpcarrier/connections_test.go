@@ -1,69 +1,26 @@
 package httpcarrier_test
 
 import (
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"sync"
-	"sync/atomic"
 	"testing"
 
+	"ratchet/internal/connectionstest"
 	"ratchet/shipping/httpcarrier"
 )
 
 // TestConcurrentBookingsUseTheirConnectionsAgain: bookings that run at a time find the connections of those before them.
 func TestConcurrentBookingsUseTheirConnectionsAgain(t *testing.T) {
-	const callers = 16
+	booked := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"booked"}`)) }
 
-	var opened, arrived atomic.Int64
-	var all atomic.Pointer[chan struct{}] // closed when the calls of a round have all arrived
-
-	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		together := *all.Load()
-		if arrived.Add(1)%callers == 0 {
-			close(together)
+	connectionstest.UsedAgain(t, booked, func(address string) func() error {
+		c, err := httpcarrier.New(httpcarrier.Config{URL: address})
+		if err != nil {
+			t.Fatal(err)
 		}
-		<-together
-		_, _ = w.Write([]byte(`{"status":"booked"}`))
-	}))
-	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			opened.Add(1)
+
+		return func() error {
+			_, err := c.Book(t.Context(), key, "o-1")
+			return err
 		}
-	}
-	web.Start()
-	defer web.Close()
-
-	c, err := httpcarrier.New(httpcarrier.Config{URL: web.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	call := func() error {
-		_, err := c.Book(t.Context(), key, "o-1")
-		return err
-	}
-
-	// A connection is idle some time after its answer was read, so one round may be too early.
-	for range 100 {
-		before := opened.Load()
-		together := make(chan struct{})
-		all.Store(&together)
-
-		var calls sync.WaitGroup
-		for range callers {
-			calls.Go(func() {
-				if err := call(); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		calls.Wait()
-
-		if t.Failed() || before > 0 && opened.Load()-before < callers/4 {
-			return
-		}
-	}
-
-	t.Errorf("%d connections for 100 times %d calls", opened.Load(), callers)
+	})
 }

@@ -18,7 +18,7 @@ func Identify(ctx context.Context, client *cloudcontrol.Client, all []Template) 
 	for i := range all {
 		var resources []*Resource
 		for _, r := range all[i].Resources {
-			if !r.listed {
+			if !kinds[r.Type].listed {
 				resources = append(resources, r)
 				continue
 			}

@@ -15,7 +15,7 @@ import (
 // the calls of the resource's own service with the caller's permissions. Of some resources it also asks for the one that a
 // property names, as the task definition of a service, and returns its properties in the place of the name.
 func Read(ctx context.Context, client *cloudcontrol.Client, r *Resource) (map[string]any, error) {
-	if r.listed && r.Identifier == "" {
+	if kinds[r.Type].listed && r.Identifier == "" {
 		return nil, r.unlisted
 	}
 
@@ -24,7 +24,7 @@ func Read(ctx context.Context, client *cloudcontrol.Client, r *Resource) (map[st
 		return nil, err
 	}
 
-	for property, kindName := range r.inner {
+	for property, kindName := range kinds[r.Type].inner {
 		identifier, _ := properties[property].(string)
 
 		inner, err := get(ctx, client, kindName, identifier)

@@ -18,9 +18,7 @@ type Resource struct {
 	Optional bool
 	// candidates are the properties that it may have, one for each value of parameters that choose.
 	candidates []map[string]any
-	// listed and inner are those of its kind. unlisted says why the list of its type could not be read.
-	listed   bool
-	inner    map[string]string
+	// unlisted says why the list of its type could not be read.
 	unlisted error
 }
 
@@ -175,7 +173,7 @@ func (k kind) resource(kindName, name, identifier, file string) *Resource {
 	}
 
 	// Until a scope creates it for certain.
-	return &Resource{Template: file, Word: k.word, Name: name, Type: kindName, Identifier: identifier, Optional: true, listed: k.listed, inner: k.inner}
+	return &Resource{Template: file, Word: k.word, Name: name, Type: kindName, Identifier: identifier, Optional: true}
 }
 
 // properties returns the properties of a resource and its name, empty if AWS or an open parameter decides it.
