@@ -3,8 +3,10 @@ package store
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -37,5 +39,67 @@ func TestADirectoryOfAnotherFormatIsRefused(t *testing.T) {
 		if err == nil || err.Error() != want || errors.Is(err, ErrDamaged) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// markers counts the markers of Pebble's format that are made.
+type markers struct {
+	vfs.FS
+	made int
+}
+
+func (m *markers) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.Contains(name, pebbleFormat) {
+		m.made++
+	}
+
+	return m.FS.Create(name, category)
+}
+
+// TestAKeySpaceBeginsInTheNewestFormat and not with a marker for each format before it.
+func TestAKeySpaceBeginsInTheNewestFormat(t *testing.T) {
+	t.Parallel()
+
+	disk := &markers{FS: vfs.NewMem()}
+
+	db := open(t, disk)
+	if found := db.pebble.FormatMajorVersion(); found != pebble.FormatNewest || disk.made != 1 {
+		t.Errorf("format %s after %d markers, want %s after one", found, disk.made, pebble.FormatNewest)
+	}
+
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatIsThereIsPebblesToJudge: no marker makes a new key space of a directory that has lost its own.
+func TestWhatIsThereIsPebblesToJudge(t *testing.T) {
+	t.Parallel()
+
+	disk := vfs.NewMem()
+	if err := open(t, disk).Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	names, err := disk.List("data")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, name := range names {
+		if strings.Contains(name, "marker.") || name == generationFile {
+			if err := disk.Remove(disk.PathJoin("data", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	d := &DB{disk: disk, dir: "data"}
+	if err := d.beginInNewestFormat(); err != nil {
+		t.Fatal(err)
+	}
+
+	if desc, err := pebble.Peek("data", disk); err != nil || desc.FormatMajorVersion != pebble.FormatDefault {
+		t.Errorf("format %s, %v: a marker was written", desc.FormatMajorVersion, err)
 	}
 }

@@ -76,10 +76,13 @@ func Open(cfg Config) (*DB, error) {
 		cfg.Disk = Disk
 	}
 
+	err := cfg.Disk.MkdirAll(cfg.Dir, privateDir)
 	if cfg.Disk == Disk {
-		if err := errors.Join(cfg.Disk.MkdirAll(cfg.Dir, privateDir), makePrivate(cfg.Dir, cfg.Log)); err != nil {
-			return nil, fmt.Errorf("open store in %s: %w", cfg.Dir, err)
-		}
+		err = errors.Join(err, makePrivate(cfg.Dir, cfg.Log))
+	}
+
+	if err != nil {
+		return nil, openError(cfg.Dir, full(err))
 	}
 
 	d := &DB{
@@ -100,6 +103,10 @@ func Open(cfg Config) (*DB, error) {
 	newest, err := d.newestGeneration()
 	if err != nil {
 		return nil, openError(d.dir, err)
+	}
+
+	if err := d.beginInNewestFormat(); err != nil {
+		return nil, openError(d.dir, full(err))
 	}
 
 	watch := newBackground(d.log)
