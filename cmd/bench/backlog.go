@@ -225,12 +225,12 @@ func (b *backlog) drain(ctx context.Context, workers int, handlers func() []stre
 func noHandlers() []streams.Handler { return nil }
 
 // reactions returns the reactions to orders without the journal: shipping, stock, payment,
-// notify and parked. Their far sides are never used, because no record of the backlog moves an
-// order.
+// notify and parked. No record of the backlog moves an order, so of their far sides only the notifier is used:
+// it takes the notification of each new order.
 func (b *backlog) reactions() []streams.Handler {
 	r, err := reactions.New(reactions.Config{
 		Orders: b.orders, Booker: &shipping.Booker{}, Stock: &inventory.Stock{}, Payments: &payments.Payments{},
-		Parked: &tasktoken.Store{}, Completer: &activities.Completer{}, Notifier: noNotifier{},
+		Parked: &tasktoken.Store{}, Completer: &activities.Completer{}, Notifier: newOrders{},
 	})
 	if err != nil {
 		panic(err) // a mistake in the lines above
@@ -240,8 +240,10 @@ func (b *backlog) reactions() []streams.Handler {
 	return r.Handlers()[1:]
 }
 
-type noNotifier struct{}
+// newOrders is a notifier that does nothing. A failure would open the circuit of its handler, and the drain would
+// fill the retry queue.
+type newOrders struct{}
 
-func (noNotifier) Accept(context.Context, notify.Notification) error { return errors.New("unexpected") }
+func (newOrders) Accept(context.Context, notify.Notification) error { return nil }
 
-func (noNotifier) Erase(context.Context, string) (int, error) { return 0, errors.New("unexpected") }
+func (newOrders) Erase(context.Context, string) (int, error) { return 0, errors.New("unexpected") }
