@@ -74,6 +74,10 @@ func (e *Engine) Backup(ctx context.Context, w io.Writer) (m Manifest, err error
 
 // backup is Backup inside the gate.
 func (e *Engine) backup(ctx context.Context, w io.Writer) (m Manifest, err error) {
+	if !e.onDisk {
+		return m, errors.New("backup: the engine keeps its data in memory")
+	}
+
 	parent, err := os.MkdirTemp(e.cfg.Dir, checkpointPrefix+"*")
 	if err != nil {
 		return m, fmt.Errorf("backup: %w", err)

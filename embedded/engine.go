@@ -26,6 +26,7 @@ import (
 type Engine struct {
 	cfg           Config
 	db            *store.DB
+	onDisk        bool // and not in memory
 	dynamodb      *dynamodb.Service
 	streams       *streams.Service
 	stepfunctions *stepfunctions.Service
@@ -53,6 +54,17 @@ var ErrLocked = store.ErrLocked
 // fails if another engine has the directory open, and with ErrDamaged if changes are missing.
 func Open(cfg Config) (*Engine, error) { return openOn(store.Disk, cfg) }
 
+// OpenInMemory opens an engine for tests. It makes no files, its data is gone with Close, and Backup fails. cfg.Dir
+// must be empty.
+func OpenInMemory(cfg Config) (*Engine, error) {
+	if cfg.Dir != "" {
+		return nil, errors.New("open engine: Config.Dir is not empty, and an engine in memory has no directory")
+	}
+	cfg.Dir = "memory"
+
+	return openOn(vfs.NewMem(), cfg)
+}
+
 func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 	if err := cfg.fillDefaults(); err != nil {
 		return nil, err
@@ -65,10 +77,14 @@ func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 
 	// The open store holds the lock of the directory: no other engine can still send a checkpoint
 	// that is removed here.
-	e := &Engine{cfg: cfg, db: db}
+	e := &Engine{cfg: cfg, db: db, onDisk: fs == store.Disk}
 	e.keys, err = openKeys(fs, cfg.Dir, cfg.Log)
 
-	if err := errors.Join(err, removeCheckpoints(cfg.Dir), e.openServices()); err != nil {
+	if e.onDisk {
+		err = errors.Join(err, removeCheckpoints(cfg.Dir))
+	}
+
+	if err := errors.Join(err, e.openServices()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine in %s: %w", cfg.Dir, err), db.Close())
 	}
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -230,4 +233,40 @@ func TestCloseEndsLongPolls(t *testing.T) {
 			t.Errorf("the poll ended after %v with %v", time.Since(start), err)
 		}
 	})
+}
+
+// TestAnEngineInMemoryLeavesNothing: no file, also after writes, and it says so when files are asked for.
+func TestAnEngineInMemoryLeavesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+
+	e, err := OpenInMemory(Config{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	db := dynamodb.NewFromConfig(e.AWSConfig())
+	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName:            aws.String("orders"),
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		BillingMode:          types.BillingModePayPerRequest,
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := e.Backup(t.Context(), io.Discard); err == nil || err.Error() != "backup: the engine keeps its data in memory" {
+		t.Error(err)
+	}
+
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if left, err := os.ReadDir("."); len(left) > 0 || err != nil {
+		t.Errorf("there are %v, %v", left, err)
+	}
+
+	if _, err := OpenInMemory(Config{Dir: "data"}); err == nil {
+		t.Error("a directory is taken, and not used")
+	}
 }

@@ -1,7 +1,7 @@
 // Package embeddedtest is a test kit for code that talks to AWS: an engine for
 // each test, a clock that the test moves, and a transport that makes calls fail.
 //
-// [Open] opens an [embedded.Engine] in the test's temporary directory and closes it
+// [Open] opens an [embedded.Engine] that keeps its data in memory, and closes it
 // when the test ends. [DynamoDB] also creates tables in it and returns a client. [Backend]
 // returns a configuration for the engine, or for the DynamoDB Local that the environment
 // names: one suite runs against both.

@@ -15,8 +15,8 @@ import (
 func Quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // Open opens an engine and closes it when the test ends. The engine logs nothing and
-// keeps its data in t.TempDir; each change may edit that configuration. Timers,
-// expiry and the life of stream shards need [Run] as well.
+// keeps its data in memory; each change may edit that configuration, and a test that opens its data again
+// or makes a backup sets Dir. Timers, expiry and the life of stream shards need [Run] as well.
 func Open(t testing.TB, changes ...func(*embedded.Config)) *embedded.Engine {
 	t.Helper()
 
@@ -25,12 +25,12 @@ func Open(t testing.TB, changes ...func(*embedded.Config)) *embedded.Engine {
 		change(&cfg)
 	}
 
-	// This comes after the changes, so that a test with a directory of its own gets no second one.
+	open := embedded.Open
 	if cfg.Dir == "" {
-		cfg.Dir = t.TempDir()
+		open = embedded.OpenInMemory
 	}
 
-	engine, err := embedded.Open(cfg)
+	engine, err := open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
