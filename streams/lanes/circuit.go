@@ -59,7 +59,7 @@ func (c *Circuit) Admit(now time.Time) time.Duration {
 	return 0
 }
 
-// Wait returns what admit would return, without admitting a call.
+// Wait returns what Admit would return, without admitting a call.
 func (c *Circuit) Wait(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

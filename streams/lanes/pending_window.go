@@ -142,7 +142,7 @@ func (w *Window) Checkpoint() (sequence string, createdAt time.Time) {
 	return w.lastFinished.sequence, FromUnixMilli(w.lastFinished.createdAt)
 }
 
-// Oldest returns when the Oldest unfinished record was created, zero if there is
+// Oldest returns when the oldest unfinished record was created, zero if there is
 // none, and how many records are unfinished.
 func (w *Window) Oldest() (createdAt time.Time, pending int) {
 	w.mu.Lock()

@@ -99,7 +99,7 @@ func (w *Waiting) Has(item Item) bool {
 	return ok
 }
 
-// Version returns a number that is higher when the item was added again; see removeIf.
+// Version returns a number that is higher when the item was added again; see RemoveIf.
 func (w *Waiting) Version(item Item) (uint64, bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -118,7 +118,7 @@ func (w *Waiting) Add(item Item) {
 	w.items[item] = w.added
 }
 
-// RemoveIf removes the item unless it was added after version returned n.
+// RemoveIf removes the item unless it was added after Version returned n.
 func (w *Waiting) RemoveIf(item Item, n uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
