@@ -64,10 +64,9 @@ func IsNotYet(err error) bool {
 	return is
 }
 
-type notYetError struct{ err error }
+type notYetError struct{ error }
 
-func (e *notYetError) Error() string { return e.err.Error() }
-func (e *notYetError) Unwrap() error { return e.err }
+func (e *notYetError) Unwrap() error { return e.error }
 
 // RetryAfter marks an error whose source asked for a pause, as HTTP's Retry-After does. The pause
 // before the next call is wait or the pause of the backoff, whichever is longer. Any error with a
@@ -81,12 +80,11 @@ func RetryAfter(err error, wait time.Duration) error {
 }
 
 type retryAfterError struct {
-	err  error
+	error
 	wait time.Duration
 }
 
-func (e *retryAfterError) Error() string { return e.err.Error() }
-func (e *retryAfterError) Unwrap() error { return e.err }
+func (e *retryAfterError) Unwrap() error { return e.error }
 
 // RetryAfter returns the pause that was asked for.
 func (e *retryAfterError) RetryAfter() time.Duration { return e.wait }

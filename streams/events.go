@@ -11,7 +11,7 @@ type Events struct {
 	Handled func(Handled)
 	// Retrying is called after every failed call that will be repeated.
 	Retrying func(Retrying)
-	// deadletters.Letter is called when a record has been stored as a dead letter.
+	// DeadLetter is called when a record has been stored as a dead letter.
 	DeadLetter func(r Record, attempts int, err error)
 	// Gap is called when records were trimmed before they were read.
 	Gap func(Gap)

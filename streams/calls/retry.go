@@ -9,16 +9,6 @@ import (
 	"ratchet/streams"
 )
 
-// retryAfterOf returns the pause that err asks for, 0 if it asks for none.
-func retryAfterOf(err error) time.Duration {
-	var after interface{ RetryAfter() time.Duration }
-	if !errors.As(err, &after) {
-		return 0
-	}
-
-	return after.RetryAfter()
-}
-
 var DefaultRetry = streams.Retry{Base: 100 * time.Millisecond, Max: 15 * time.Minute, For: 72 * time.Hour}
 
 // Merge returns r with its zero fields set to the values of other.
@@ -38,7 +28,14 @@ func Backoff(r streams.Retry) worker.Backoff {
 
 // Pause returns how long to wait after the nth failed call, which returned err.
 func Pause(r streams.Retry, attempts int, err error) time.Duration {
-	return max(Backoff(r).Delay(attempts), retryAfterOf(err))
+	pause := Backoff(r).Delay(attempts)
+
+	var asks interface{ RetryAfter() time.Duration }
+	if errors.As(err, &asks) {
+		pause = max(pause, asks.RetryAfter())
+	}
+
+	return pause
 }
 
 // Exhausted reports whether a record that first failed at since gets no call at next,

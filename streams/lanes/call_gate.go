@@ -13,7 +13,7 @@ var ProcessCalls Gate
 // alone.
 type Gate struct {
 	mu      sync.Mutex
-	running int  // calls that enter has begun
+	running int  // calls that Enter has begun
 	alone   bool // a call is tried alone, or waits for the running calls to end
 	changed notifier
 	longest time.Duration // how long a call of any poller may take
@@ -46,7 +46,7 @@ func (g *Gate) Enter() {
 	}
 }
 
-// Leave ends a call that was begun with enter.
+// Leave ends a call that was begun with Enter.
 func (g *Gate) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,7 +103,7 @@ func (g *Gate) EnterAlone() (pause time.Duration) {
 	return 0
 }
 
-// LeaveAlone ends a call that was begun with enterAlone.
+// LeaveAlone ends a call that was begun with EnterAlone.
 func (g *Gate) LeaveAlone() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,7 +2,6 @@ package lanes
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ratchet/internal/worker"
@@ -26,7 +25,6 @@ type Circuit struct {
 	backoff worker.Backoff
 	timeout time.Duration // of one call
 
-	failing  atomic.Bool // failed is not empty; read without mu, for the usual case
 	mu       sync.Mutex
 	failed   map[string]struct{} // up to circuitItems items that failed since the last success
 	failures int                 // failed probes, and the failure that opened the circuit
@@ -47,19 +45,10 @@ func newCircuit(h *streams.Handler) *Circuit {
 // Admit returns 0 if a call may be made now, otherwise how long to wait. Every call
 // that is admitted must be reported.
 func (c *Circuit) Admit(now time.Time) time.Duration {
-	if !c.failing.Load() {
-		return 0
-	}
-
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	// failing was read without the lock: a success may have closed the circuit since then.
-	if len(c.failed) < circuitItems {
-		return 0
-	}
-
-	if wait := c.untilProbe(now); wait > 0 {
+	if wait := c.untilProbe(now); wait > 0 || !c.isOpen() {
 		return wait
 	}
 
@@ -70,22 +59,22 @@ func (c *Circuit) Admit(now time.Time) time.Duration {
 	return 0
 }
 
-// Wait returns what admit would return, without admitting a call.
+// Wait returns what Admit would return, without admitting a call.
 func (c *Circuit) Wait(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if len(c.failed) < circuitItems {
-		return 0
-	}
-
 	return c.untilProbe(now)
 }
 
-// untilProbe returns the time until the next probe may be admitted, 0 if it may be now. While a
-// probe runs this is an estimate: most probes take less time than the pause before them. The caller
-// holds mu.
+// untilProbe returns the time until the next probe may be admitted, 0 if it may be now or the circuit is
+// closed. While a probe runs this is an estimate: most probes take less time than the pause before them.
+// The caller holds mu.
 func (c *Circuit) untilProbe(now time.Time) time.Duration {
+	if !c.isOpen() {
+		return 0
+	}
+
 	wait := max(c.blocked.Sub(now), 0)
 	if c.probing {
 		wait = min(wait, c.backoff.Delay(c.failures))
@@ -99,22 +88,20 @@ func (c *Circuit) Open() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	return len(c.failed) >= circuitItems
+	return c.isOpen()
 }
+
+// isOpen is Open for a caller that holds mu.
+func (c *Circuit) isOpen() bool { return len(c.failed) >= circuitItems }
 
 // succeeded notes that the far side answered. A permanent error is an answer, too. succeeded
 // reports whether the circuit was open and is closed now.
 func (c *Circuit) succeeded() (closed bool) {
-	if !c.failing.Load() {
-		return false
-	}
-
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	closed = len(c.failed) >= circuitItems
+	closed = c.isOpen()
 	clear(c.failed)
-	c.failing.Store(false)
 	c.failures, c.probing = 0, false
 
 	return closed
@@ -126,17 +113,12 @@ func (c *Circuit) failedFor(item string, now time.Time) (opened bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if len(c.failed) < circuitItems {
+	if !c.isOpen() {
 		c.failed[item] = struct{}{}
-		c.failing.Store(true)
-
-		if len(c.failed) < circuitItems {
-			return false
-		}
-		opened = true
+		opened = c.isOpen()
 	}
 
-	// Without a probe, this call began before the circuit opened: it says nothing new.
+	// An item failed alone; or the circuit is open, and without a probe this call began before it opened.
 	if !opened && !c.probing {
 		return false
 	}

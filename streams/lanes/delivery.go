@@ -14,19 +14,19 @@ import (
 // delivery is one record on its way to one handler. Only the lane that it is the
 // head of uses it.
 type delivery struct {
+	laneKey
 	record     *pendingRecord
-	handler    int       // index in Config.Handlers
-	attempts   int       // calls that count
-	waits      int       // calls that ended in NotYet
-	since      time.Time // when a call that counts first failed
-	stuckSince time.Time // when a step first left the record unfinished
-	nextTry    time.Time // while park is set
-	err        error     // of the last attempt
-	park       bool      // the next step stores it in the retry queue
-	unsureAt   string    // the key in the retry queue under which a write of its row may still arrive
-	giveUp     bool      // the next step stores it as a dead letter
-	storeErr   int       // failed calls of these stores
-	queued     step
+	attempts   int          // calls that count
+	waits      int          // calls that ended in NotYet
+	since      time.Time    // when a call that counts first failed
+	stuckSince time.Time    // when a step first left the record unfinished
+	nextTry    time.Time    // while park is set
+	err        error        // of the last attempt
+	park       bool         // the next step stores it in the retry queue
+	unsureAt   string       // the key in the retry queue under which a write of its row may still arrive
+	giveUp     bool         // the next step stores it as a dead letter
+	storeErr   int          // failed calls of these stores
+	queued     func(*Shard) // a step for an item of the retry queue, in place of a record
 	next       *delivery
 }
 
@@ -57,23 +57,20 @@ func (s *Scheduler) runStep(l *lane) {
 		d.moveToQueue(errPaused)
 	}
 
+	done, pause := true, time.Duration(0)
+
 	switch {
 	case d.queued != nil:
-		d.queued.Run(l.shard)
-		s.finishStep(l, d, true, 0)
-
+		d.queued(l.shard)
 	case d.giveUp:
-		err := s.storeDeadLetter(l.shard, h, d)
-		s.finishStep(l, d, err == nil, calls.Backoff(h.Retry).Delay(d.storeErr))
-
-	case d.park || (!s.Waiting.empty() && s.Waiting.Has(l.waitingItem())):
-		done, pause := s.park(l, h, d)
-		s.finishStep(l, d, done, pause)
-
+		done, pause = s.storeDeadLetter(l.shard, h, d)
+	// Without waiting items the item's hash is not needed.
+	case d.park || (s.Waiting.Len() > 0 && s.Waiting.Has(l.waitingItem())):
+		done, pause = s.park(l, h, d)
 	default:
-		done, pause := s.try(l, h, d)
-		s.finishStep(l, d, done, pause)
+		done, pause = s.try(l, h, d)
 	}
+	s.finishStep(l, d, done, pause)
 }
 
 func (s *Scheduler) try(l *lane, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
@@ -101,7 +98,7 @@ func (s *Scheduler) tryHandler(l *lane, h *streams.Handler, d *delivery) (done b
 	repaired, err := s.isRepaired(l.shard, h, d.record.Record)
 	switch {
 	case err != nil:
-		return false, s.queueFault(h, d, d.record.Record, "GetItem", err)
+		return false, s.queueFault(h, d, "GetItem", err)
 	case repaired:
 		return true, 0
 	}
@@ -232,13 +229,11 @@ func (s *Scheduler) pauseOrPark(d *delivery, now time.Time, pause time.Duration,
 
 // NoteRetry logs and reports a failed call that will be repeated.
 func (s *Scheduler) NoteRetry(r streams.Record, err error, next time.Time, parked bool) {
+	log, what := s.Cfg.Log.Debug, "handling a record failed; retrying"
 	if parked {
-		s.Cfg.Log.Warn("handling a record failed; it waits in the retry queue", "handler", r.Handler,
-			"item", store.ItemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
-	} else {
-		s.Cfg.Log.Debug("handling a record failed; retrying", "handler", r.Handler,
-			"item", store.ItemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
+		log, what = s.Cfg.Log.Warn, "handling a record failed; it waits in the retry queue"
 	}
+	log(what, "handler", r.Handler, "item", store.ItemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
 	s.Cfg.Events.Retrying(streams.Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
 }
 
@@ -256,15 +251,13 @@ func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, p
 	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
-	r := d.recordFor(h, shard)
-
 	if !d.park {
 		version, _ := s.Waiting.Version(item)
 
-		_, waits, err := s.retries.First(ctx, h.Name, item.Hash)
+		_, waits, err := s.Cfg.Retries.First(ctx, h.Name, item.Hash)
 		switch {
 		case err != nil:
-			return false, s.queueFault(h, d, r, "Query", err)
+			return false, s.queueFault(h, d, "Query", err)
 		case !waits:
 			s.Waiting.RemoveIf(item, version)
 			return false, 0
@@ -273,18 +266,17 @@ func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, p
 
 	source := d.unsureAt
 	if source == "" && s.Waiting.Has(item) {
-		at, err := s.retries.Place(ctx, h.Name, item.Hash)
-		if err != nil {
-			return false, s.queueFault(h, d, r, "Query", err)
+		var err error
+		if source, err = s.Cfg.Retries.Place(ctx, h.Name, item.Hash); err != nil {
+			return false, s.queueFault(h, d, "Query", err)
 		}
-		source = at
 	}
 
 	// Added before the row exists and again afterwards: a load of the waiting items in between may
 	// not have seen the row.
 	s.Waiting.Add(item)
 
-	unsureAt, err := s.retries.Park(ctx, item.Hash, r, retryqueue.Row{
+	unsureAt, err := s.Cfg.Retries.Park(ctx, item.Hash, d.recordFor(h, shard), retryqueue.Row{
 		Attempts: d.attempts,
 		Since:    d.since,
 		NextTry:  d.nextTry,
@@ -297,7 +289,7 @@ func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, p
 	if err != nil {
 		// The handler must not be called for a record whose row may still arrive.
 		d.unsureAt, d.park = unsureAt, d.park || unsureAt != ""
-		return false, s.queueFault(h, d, r, "PutItem", err)
+		return false, s.queueFault(h, d, "PutItem", err)
 	}
 	s.queues.Note(item, d.nextTry)
 
@@ -305,12 +297,17 @@ func (s *Scheduler) park(l *lane, h *streams.Handler, d *delivery) (done bool, p
 }
 
 // queueFault notes a failed call to the retry queue and returns the pause before the next one.
-func (s *Scheduler) queueFault(h *streams.Handler, d *delivery, r streams.Record, op string, err error) time.Duration {
+func (s *Scheduler) queueFault(h *streams.Handler, d *delivery, op string, err error) time.Duration {
+	return s.storeFault(h, d, op, "a call to the retry queue failed; retrying", err)
+}
+
+// storeFault notes a failed call to a store and returns the pause before the next one.
+func (s *Scheduler) storeFault(h *streams.Handler, d *delivery, op, what string, err error) time.Duration {
 	d.storeErr++
-	s.Cfg.Events.Fault(op, r.ShardID, err)
+	s.Cfg.Events.Fault(op, d.record.ShardID, err)
 
 	if s.log.Allow() {
-		s.Cfg.Log.Error("a call to the retry queue failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
+		s.Cfg.Log.Error(what, "handler", h.Name, "shard", d.record.ShardID, "err", err)
 	}
 
 	return calls.Backoff(h.Retry).Delay(d.storeErr)
@@ -318,24 +315,17 @@ func (s *Scheduler) queueFault(h *streams.Handler, d *delivery, r streams.Record
 
 // storeDeadLetter stores the record as a dead letter. The record is finished only when this write
 // has succeeded. So every record before a checkpoint is handled or stored.
-func (s *Scheduler) storeDeadLetter(shard *Shard, h *streams.Handler, d *delivery) error {
+func (s *Scheduler) storeDeadLetter(shard *Shard, h *streams.Handler, d *delivery) (done bool, pause time.Duration) {
 	ctx, cancel := context.WithTimeout(shard.Work, StoreTimeout)
 	defer cancel()
 
 	r := d.recordFor(h, shard)
-	if err := s.DeadLetters.Store(ctx, r, d.err, shard.lease.Check()); err != nil {
-		d.storeErr++
-		s.Cfg.Events.Fault("TransactWriteItems", r.ShardID, err)
-
-		if s.log.Allow() {
-			s.Cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
-		}
-
-		return err
+	if err := s.Cfg.DeadLetters.Store(ctx, r, d.err, shard.lease.Check()); err != nil {
+		return false, s.storeFault(h, d, "TransactWriteItems", "storing a dead letter failed; retrying", err)
 	}
 	s.NoteDeadLetter(r, d.err)
 
-	return nil
+	return true, 0
 }
 
 // NoteDeadLetter notes that a record became a dead letter.

@@ -19,5 +19,5 @@ func (s *Scheduler) isRepaired(shard *Shard, h *streams.Handler, r streams.Recor
 	ctx, cancel := shard.WithinLease()
 	defer cancel()
 
-	return s.retries.IsMarked(ctx, h, store.HashOf(store.ItemKey(r)), r)
+	return s.Cfg.Retries.IsMarked(ctx, h, store.HashOf(store.ItemKey(r)), r)
 }

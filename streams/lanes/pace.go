@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"container/list"
 	"errors"
 	"slices"
 	"time"
@@ -29,7 +30,7 @@ type handlerPace struct {
 	given   bool      // the handler was given a record of the shard
 	since   time.Time // since when behind should change; zero: it should stay
 	behind  bool      // its surplus goes to the retry queue
-	ready   laneList  // the handler's lanes of the shard that may run
+	ready   list.List // of *lane: the handler's lanes of the shard that may run
 }
 
 // CheckPace decides which handlers are left behind. A handler is left behind when the shard's
@@ -108,8 +109,8 @@ func (s *Shard) holdsOthersBack(handler, unfinished int) bool {
 		return false
 	}
 
-	for h, p := range s.pace {
-		if h != handler && p.given && 8*p.pending <= unfinished {
+	for h := range s.pace {
+		if p := &s.pace[h]; h != handler && p.given && 8*p.pending <= unfinished {
 			return true
 		}
 	}
@@ -121,7 +122,7 @@ func (s *Shard) holdsOthersBack(handler, unfinished int) bool {
 // must be left behind, and have more records than it may keep. If the shard's children wait for the
 // records, or the memory is used up, it may keep none. The caller holds scheduler.mu.
 func (s *Shard) hasSurplus(handler int) bool {
-	p := s.pace[handler]
+	p := &s.pace[handler]
 	if !p.behind {
 		return false
 	}
@@ -140,15 +141,16 @@ func (s *Scheduler) nextToPark(handler int) *lane {
 	}
 
 	for _, shard := range lanes.behind {
-		l := shard.pace[handler].ready.first
-		if l == nil || !shard.hasSurplus(handler) {
+		p := &shard.pace[handler]
+		if p.ready.Len() == 0 || !shard.hasSurplus(handler) {
 			continue
 		}
 
+		l, _ := p.ready.Front().Value.(*lane)
 		s.dequeue(l)
 		lanes.parking++
 		l.start(true)
-		shard.pace[handler].parking++
+		p.parking++
 		l.head.moveToQueue(errLeftBehind)
 
 		return l

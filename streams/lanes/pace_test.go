@@ -131,9 +131,8 @@ func TestAShardThatStopsHasNoSurplus(t *testing.T) {
 func TestASurplusIsFoundWithoutALookAtEveryLane(t *testing.T) {
 	look := func(ready int) time.Duration {
 		cfg := testConfig(1)
-		cfg.MaxPending = 10
+		cfg.MaxPending, cfg.Concurrency = 10, 0 // no call begins
 		scheduler := NewScheduler(cfg)
-		scheduler.limit = 0 // no call begins
 
 		newLanes := func() *Shard {
 			return scheduler.NewShard(t.Context(), nil, NewWindow(1, MaxWindow, &Memory{Limit: 1}))
@@ -163,43 +162,5 @@ func TestASurplusIsFoundWithoutALookAtEveryLane(t *testing.T) {
 
 	if few, many := look(10), look(20_000); many > 100*max(few, time.Microsecond) {
 		t.Errorf("50 looks at 10 ready lanes took %v, at 20,000 %v", few, many)
-	}
-}
-
-// TestALaneLeavesItsListsFromAnywhere: in whatever order lanes leave, the others keep theirs.
-func TestALaneLeavesItsListsFromAnywhere(t *testing.T) {
-	for _, leave := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}} {
-		lists := []laneList{{kind: ofHandler}, {kind: ofShard}}
-		lanes := []*lane{{laneKey: laneKey{key: "a"}}, {laneKey: laneKey{key: "b"}}, {laneKey: laneKey{key: "c"}}}
-		want := slices.Clone(lanes)
-
-		for i := range lists {
-			for _, l := range lanes {
-				lists[i].push(l)
-			}
-		}
-
-		for _, n := range leave {
-			want = slices.DeleteFunc(want, func(l *lane) bool { return l == lanes[n] })
-
-			for i := range lists {
-				lists[i].remove(lanes[n])
-
-				var got []*lane
-				for l := lists[i].first; l != nil; l = l.neighbors[i].after {
-					got = append(got, l)
-				}
-
-				last := lists[i].last
-				if !slices.Equal(got, want) || (len(want) > 0 && last != want[len(want)-1]) || (len(want) == 0 && last != nil) {
-					t.Fatalf("%v leave: list %d has %v", leave, i, got)
-				}
-			}
-		}
-		lists[0].push(lanes[0])
-
-		if lists[0].first != lanes[0] || lists[0].last != lanes[0] {
-			t.Errorf("%v have left: a lane that comes again is not in the list", leave)
-		}
 	}
 }

@@ -29,12 +29,11 @@ type Window struct {
 	ends       atomic.Bool // the shard is read to its end, and its children wait until every record is finished
 
 	mu           sync.Mutex
-	slots        []windowSlot // ring buffer
-	head         uint64       // number of the oldest slot
-	next         uint64       // number of the next record's slot
-	pending      int          // unfinished records
-	bytes        int64        // size of the unfinished records
-	lastFinished windowSlot   // the newest slot before head
+	slots        []windowSlot
+	head         uint64     // number of the oldest slot; numbers only grow
+	pending      int        // unfinished records
+	bytes        int64      // size of the unfinished records
+	lastFinished windowSlot // the newest slot before head
 	changed      notifier
 }
 
@@ -54,11 +53,8 @@ type pendingRecord struct {
 
 // NewWindow returns an empty window.
 func NewWindow(maxPending, maxLen int, memory *Memory) *Window {
-	return &Window{maxPending: maxPending, maxLen: maxLen, memory: memory, slots: make([]windowSlot, 64)}
+	return &Window{maxPending: maxPending, maxLen: maxLen, memory: memory}
 }
-
-// slot returns the slot with the number, which only grows.
-func (w *Window) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slots))] }
 
 // add appends records. The field unfinished of a record is the number of handlers that have to
 // finish it.
@@ -68,13 +64,18 @@ func (w *Window) add(records []*pendingRecord) {
 
 	bytes := int64(0)
 	for _, r := range records {
+		r.slot = w.head + uint64(len(w.slots))
+		w.slots = append(w.slots, windowSlot{
+			sequence:  r.SequenceNumber,
+			createdAt: UnixMilli(r.CreatedAt),
+			finished:  r.unfinished == 0,
+		})
+
 		if r.unfinished == 0 {
-			w.append(&r.Record, true)
 			continue
 		}
 
 		r.size = recordSize(&r.Record)
-		r.slot = w.append(&r.Record, false)
 		w.pending++
 		bytes += r.size
 	}
@@ -86,23 +87,7 @@ func (w *Window) add(records []*pendingRecord) {
 
 // Skip appends a record that no handler takes.
 func (w *Window) Skip(r *streams.Record) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-
-	w.append(r, true)
-	w.advance()
-}
-
-func (w *Window) append(r *streams.Record, finished bool) uint64 {
-	if int(w.next-w.head) == len(w.slots) {
-		w.grow()
-	}
-
-	n := w.next
-	*w.slot(n) = windowSlot{sequence: r.SequenceNumber, createdAt: UnixMilli(r.CreatedAt), finished: finished}
-	w.next++
-
-	return n
+	w.add([]*pendingRecord{{Record: *r}})
 }
 
 // minRecordSize is the least that a record counts towards Config.maxPendingBytes.
@@ -119,15 +104,6 @@ func recordSize(r *streams.Record) int64 {
 	return max(size, minRecordSize)
 }
 
-func (w *Window) grow() {
-	// A slot's place depends on the length of the ring, so every slot moves.
-	bigger := make([]windowSlot, 2*len(w.slots))
-	for n := w.head; n != w.next; n++ {
-		bigger[n%uint64(len(bigger))] = *w.slot(n)
-	}
-	w.slots = bigger
-}
-
 // finish notes that one handler has finished the record r.
 func (w *Window) finish(r *pendingRecord) {
 	w.mu.Lock()
@@ -139,7 +115,7 @@ func (w *Window) finish(r *pendingRecord) {
 		return
 	}
 
-	w.slot(r.slot).finished = true
+	w.slots[r.slot-w.head].finished = true
 	w.pending--
 	w.bytes -= r.size
 	w.memory.release(r.size)
@@ -149,14 +125,10 @@ func (w *Window) finish(r *pendingRecord) {
 
 // advance moves the head to the oldest unfinished record.
 func (w *Window) advance() {
-	for w.head != w.next {
-		slot := w.slot(w.head)
-		if !slot.finished {
-			return
-		}
-
-		w.lastFinished = *slot
-		*slot = windowSlot{} // frees the string
+	for len(w.slots) > 0 && w.slots[0].finished {
+		w.lastFinished = w.slots[0]
+		w.slots[0] = windowSlot{} // frees the string
+		w.slots = w.slots[1:]
 		w.head++
 	}
 }
@@ -170,14 +142,14 @@ func (w *Window) Checkpoint() (sequence string, createdAt time.Time) {
 	return w.lastFinished.sequence, FromUnixMilli(w.lastFinished.createdAt)
 }
 
-// Oldest returns when the Oldest unfinished record was created, zero if there is
+// Oldest returns when the oldest unfinished record was created, zero if there is
 // none, and how many records are unfinished.
 func (w *Window) Oldest() (createdAt time.Time, pending int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	if w.head != w.next {
-		createdAt = FromUnixMilli(w.slot(w.head).createdAt)
+	if len(w.slots) > 0 {
+		createdAt = FromUnixMilli(w.slots[0].createdAt)
 	}
 
 	return createdAt, w.pending
@@ -193,7 +165,7 @@ func (w *Window) HasRoomFor(records int) bool {
 
 // fits reports whether the window has room after that many more records. The caller holds mu.
 func (w *Window) fits(records int) bool {
-	return w.pending+records < w.maxPending && int(w.next-w.head)+records < w.maxLen
+	return w.pending+records < w.maxPending && len(w.slots)+records < w.maxLen
 }
 
 // WaitForRoom waits until another page may be read. It returns ctx.Err() if ctx ends first.
@@ -236,7 +208,7 @@ func (w *Window) WaitUntilEmpty(ctx context.Context) error {
 
 // WaitUntilHandled waits until every record is finished, for a reader that reads on afterwards.
 func (w *Window) WaitUntilHandled(ctx context.Context) error {
-	return w.waitUntil(ctx, func() bool { return w.head == w.next })
+	return w.waitUntil(ctx, func() bool { return len(w.slots) == 0 })
 }
 
 // Close gives up the unfinished records. The window must not be used afterwards,

@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"container/list"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,18 +23,15 @@ import (
 // Handlers share the limit, but each handler has some reserved places, so that a handler whose
 // calls take long leaves room for the others.
 type Scheduler struct {
-	Cfg         *Config
-	DeadLetters *deadletters.Table
-	retries     *retryqueue.Table
-	Waiting     *Waiting
-	queues      queues
-	Circuits    []*Circuit    // by handler
-	Paused      []atomic.Bool // by handler
-	Calls       *Gate         // of handlers
-	MarkedAt    atomic.Int64  // when a Rebuild last moved marks, Unix ms; 0: never
-	log         worker.LogThrottle
-	limit       int // Config.Concurrency
-	reserved    int // places of limit that are reserved for each handler
+	Cfg      *Config
+	Waiting  *Waiting
+	queues   queues
+	Circuits []*Circuit    // by handler
+	Paused   []atomic.Bool // by handler
+	Calls    *Gate         // of handlers
+	MarkedAt atomic.Int64  // when a Rebuild last moved marks, Unix ms; 0: never
+	log      worker.LogThrottle
+	reserved int // places of Config.Concurrency that are reserved for each handler
 
 	mu         sync.Mutex
 	handlers   []handlerLanes // by handler
@@ -44,11 +42,10 @@ type Scheduler struct {
 // handlerLanes is the lanes of one handler that may run, in the order in which they
 // became ready.
 type handlerLanes struct {
-	ready   laneList
-	running int      // calls
-	limit   int      // Handler.Concurrency
-	parking int      // parking places in use: records on their way to the retry queue
-	behind  []*Shard // shards for which the handler is left behind
+	ready   list.List // of *lane
+	running int       // calls
+	parking int       // parking places in use: records on their way to the retry queue
+	behind  []*Shard  // shards for which the handler is left behind
 }
 
 // laneKey identifies a lane within a shard.
@@ -60,13 +57,15 @@ type laneKey struct {
 // lane is guarded by Scheduler.mu.
 type lane struct {
 	laneKey
-	shard     *Shard
-	head      *delivery // the record that runs or runs next
-	tail      *delivery
-	running   bool
-	parking   bool        // it runs in a parking place
-	timer     *time.Timer // while the head waits for its next attempt
-	neighbors [laneLists]laneNeighbors
+	shard   *Shard
+	head    *delivery // the record that runs or runs next
+	tail    *delivery
+	running bool
+	parking bool        // it runs in a parking place
+	timer   *time.Timer // while the head waits for its next attempt
+
+	// While the lane is ready: its places in the lists of its handler and of its shard.
+	ofHandler, ofShard *list.Element
 }
 
 // Config says how the lanes run the handlers. All fields must be set.
@@ -95,25 +94,19 @@ type queues interface {
 	TryAll(handler int)
 }
 
-// step is a step of a lane for an item of the retry queue.
-type step interface{ Run(*Shard) }
-
 // NewScheduler returns a scheduler without records.
 func NewScheduler(cfg *Config) *Scheduler {
 	s := &Scheduler{
-		Cfg:         cfg,
-		limit:       cfg.Concurrency,
-		Calls:       cfg.Calls,
-		reserved:    reservedPlaces(cfg.Concurrency, len(cfg.Handlers)),
-		DeadLetters: cfg.DeadLetters,
-		retries:     cfg.Retries,
+		Cfg:      cfg,
+		Waiting:  &Waiting{table: cfg.Retries, handlers: cfg.Handlers, items: map[Item]uint64{}, loading: worker.NewCallLock()},
+		Paused:   make([]atomic.Bool, len(cfg.Handlers)),
+		Calls:    cfg.Calls,
+		reserved: reservedPlaces(cfg.Concurrency, len(cfg.Handlers)),
+		handlers: make([]handlerLanes, len(cfg.Handlers)),
 	}
 	s.Calls.expect(longestCall(cfg.Handlers))
-	s.Waiting = &Waiting{table: s.retries, handlers: cfg.Handlers, items: map[Item]uint64{}, loading: worker.NewCallLock()}
-	s.Paused = make([]atomic.Bool, len(cfg.Handlers))
 
 	for i := range cfg.Handlers {
-		s.handlers = append(s.handlers, handlerLanes{ready: laneList{kind: ofHandler}, limit: cfg.Handlers[i].Concurrency})
 		// One circuit for all shards: an outage of the far side affects the handler in all of them.
 		s.Circuits = append(s.Circuits, newCircuit(&cfg.Handlers[i]))
 	}
@@ -137,15 +130,15 @@ func reservedPlaces(limit, n int) int {
 // enqueue makes a lane ready, and starts a goroutine for it if the handler has a place. The caller
 // holds mu.
 func (s *Scheduler) enqueue(l *lane) {
-	s.handlers[l.handler].ready.push(l)
-	l.shard.pace[l.handler].ready.push(l)
+	l.ofHandler = s.handlers[l.handler].ready.PushBack(l)
+	l.ofShard = l.shard.pace[l.handler].ready.PushBack(l)
 	s.startReady(l.handler)
 }
 
 // dequeue makes a lane not ready. The caller holds mu.
 func (s *Scheduler) dequeue(l *lane) {
-	s.handlers[l.handler].ready.remove(l)
-	l.shard.pace[l.handler].ready.remove(l)
+	s.handlers[l.handler].ready.Remove(l.ofHandler)
+	l.shard.pace[l.handler].ready.Remove(l.ofShard)
 }
 
 // startReady starts goroutines for the handler's lanes that may run. The caller holds mu.
@@ -211,8 +204,8 @@ func (s *Scheduler) nextOf(handler int) *lane {
 
 	lanes := &s.handlers[handler]
 
-	for lanes.ready.first != nil && s.hasPlace(handler) {
-		l := lanes.ready.first
+	for lanes.ready.Len() > 0 && s.hasPlace(handler) {
+		l, _ := lanes.ready.Front().Value.(*lane)
 		s.dequeue(l)
 
 		// The shard may have been stopped while the lane was in the list. Then removeEnded has
@@ -235,7 +228,7 @@ func (s *Scheduler) nextOf(handler int) *lane {
 // reserved for it, or in a place that is reserved for no handler. The caller holds mu.
 func (s *Scheduler) hasPlace(handler int) bool {
 	own := &s.handlers[handler]
-	if own.running >= own.limit || s.running >= s.limit {
+	if own.running >= s.Cfg.Handlers[handler].Concurrency || s.running >= s.Cfg.Concurrency {
 		return false
 	}
 
@@ -244,7 +237,7 @@ func (s *Scheduler) hasPlace(handler int) bool {
 	}
 
 	// Places that are reserved for others and not used yet stay free.
-	free := s.limit - s.running
+	free := s.Cfg.Concurrency - s.running
 	for i := range s.handlers {
 		free -= max(s.reserved-s.handlers[i].running, 0)
 	}

@@ -31,7 +31,7 @@ type Shard struct {
 
 // NewShard returns the lanes of a shard, without records.
 func (s *Scheduler) NewShard(work context.Context, lease *holders.Held, window *Window) *Shard {
-	lanes := &Shard{
+	return &Shard{
 		Scheduler: s,
 		Work:      work,
 		lease:     lease,
@@ -40,11 +40,6 @@ func (s *Scheduler) NewShard(work context.Context, lease *holders.Held, window *
 		pace:      make([]handlerPace, len(s.Cfg.Handlers)),
 		idle:      make(chan struct{}),
 	}
-	for h := range lanes.pace {
-		lanes.pace[h].ready.kind = ofShard
-	}
-
-	return lanes
 }
 
 // WithinLease returns a context for calls to DynamoDB. It ends with the work, or before another
@@ -66,6 +61,7 @@ func (s *Shard) Submit(records []streams.Record) {
 
 		for i, record := range part {
 			pending[i] = &pendingRecord{Record: record}
+			key := store.ItemKey(record)
 
 			// Filters are the user's code, so they run without the lock. A record whose filter
 			// failed goes through the lane as well, so that its dead letter does not overtake
@@ -76,70 +72,51 @@ func (s *Shard) Submit(records []streams.Record) {
 					continue
 				}
 				pending[i].unfinished++
-				deliveries = append(deliveries, &delivery{record: pending[i], handler: h, err: err, giveUp: err != nil})
+				deliveries = append(deliveries, &delivery{laneKey: laneKey{h, key}, record: pending[i], err: err, giveUp: err != nil})
 			}
 		}
 
 		// The window must know the records before a handler can finish them.
 		s.Window.add(pending)
-		s.pushAll(deliveries)
+		s.push(deliveries...)
 	}
 }
 
-// pushAll appends deliveries to their lanes.
-func (s *Shard) pushAll(deliveries []*delivery) {
-	keys := make([]string, len(deliveries))
-	for i, d := range deliveries {
-		// Deliveries of one record to several handlers follow each other and share the key.
-		if i > 0 && deliveries[i-1].record == d.record {
-			keys[i] = keys[i-1]
-		} else {
-			keys[i] = store.ItemKey(d.record.Record)
-		}
-	}
+// StartQueued starts a lane of its own for an item of the retry queue, which runs the step.
+func (s *Shard) StartQueued(handler int, key string, step func(*Shard)) {
+	s.push(&delivery{laneKey: laneKey{handler, key}, record: &pendingRecord{}, queued: step})
+}
 
+// push appends deliveries to their lanes.
+func (s *Shard) push(deliveries ...*delivery) {
 	s.Scheduler.mu.Lock()
 	defer s.Scheduler.mu.Unlock()
 
-	for i, d := range deliveries {
-		s.push(d.handler, keys[i], d)
-	}
-}
-
-// StartQueued starts a lane of its own for an item of the retry queue.
-func (s *Shard) StartQueued(handler int, key string, step step) {
-	s.Scheduler.mu.Lock()
-	defer s.Scheduler.mu.Unlock()
-
-	s.push(handler, key, &delivery{record: &pendingRecord{}, queued: step})
-}
-
-// push appends a delivery to its lane. The caller holds scheduler.mu.
-func (s *Shard) push(handler int, key string, d *delivery) {
 	if s.stopped {
 		return
 	}
 
-	s.pace[handler].pending++
-	s.pace[handler].given = true
+	for _, d := range deliveries {
+		s.pace[d.handler].pending++
+		s.pace[d.handler].given = true
 
-	// Without order, each record has a lane of its own.
-	if s.Scheduler.Cfg.Handlers[handler].Unordered {
-		key += "\x00" + d.record.SequenceNumber
+		// Without order, each record has a lane of its own.
+		if s.Scheduler.Cfg.Handlers[d.handler].Unordered {
+			d.key += "\x00" + d.record.SequenceNumber
+		}
+
+		if l := s.open[d.laneKey]; l != nil {
+			l.tail.next, l.tail = d, d
+			continue
+		}
+
+		l := &lane{laneKey: d.laneKey, shard: s, head: d, tail: d}
+		s.open[d.laneKey] = l
+		s.Scheduler.enqueue(l)
 	}
-
-	k := laneKey{handler: handler, key: key}
-	if l := s.open[k]; l != nil {
-		l.tail.next, l.tail = d, d
-		return
-	}
-
-	l := &lane{laneKey: k, shard: s, head: d, tail: d}
-	s.open[k] = l
-	s.Scheduler.enqueue(l)
 }
 
-// Item is the lane's item as the retry queue knows it.
+// waitingItem is the lane's item as the retry queue knows it.
 func (l *lane) waitingItem() Item { return Item{l.handler, store.HashOf(l.key)} }
 
 // ended reports whether the lane's first record must not be begun any more. The

@@ -3,7 +3,6 @@ package lanes
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ratchet/internal/worker"
@@ -22,8 +21,6 @@ type Waiting struct {
 
 	loading   worker.CallLock // held during a load, so that callers share it
 	loadBegan time.Time
-
-	Count atomic.Int64 // of items
 
 	mu    sync.RWMutex
 	added uint64          // counts the calls of add
@@ -84,13 +81,17 @@ func (w *Waiting) Load(ctx context.Context) error {
 		w.items[item] = w.added
 	}
 	w.loadBegan = began
-	w.Count.Store(int64(len(w.items)))
 
 	return nil
 }
 
-// empty reports that the set has no item. It is cheaper than has.
-func (w *Waiting) empty() bool { return w.Count.Load() == 0 }
+// Len returns the number of items.
+func (w *Waiting) Len() int {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+
+	return len(w.items)
+}
 
 // Has reports whether records of the item wait.
 func (w *Waiting) Has(item Item) bool {
@@ -98,7 +99,7 @@ func (w *Waiting) Has(item Item) bool {
 	return ok
 }
 
-// Version returns a number that is higher when the item was added again; see removeIf.
+// Version returns a number that is higher when the item was added again; see RemoveIf.
 func (w *Waiting) Version(item Item) (uint64, bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -115,16 +116,14 @@ func (w *Waiting) Add(item Item) {
 
 	w.added++
 	w.items[item] = w.added
-	w.Count.Store(int64(len(w.items)))
 }
 
-// RemoveIf removes the item unless it was added after version returned n.
+// RemoveIf removes the item unless it was added after Version returned n.
 func (w *Waiting) RemoveIf(item Item, n uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	if w.items[item] == n {
 		delete(w.items, item)
-		w.Count.Store(int64(len(w.items)))
 	}
 }

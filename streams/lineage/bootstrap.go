@@ -264,7 +264,7 @@ func (d *Discovery) forgetStream(ctx context.Context, state *leases.StreamState)
 			return fmt.Errorf("streams: forget lease %s: %w", l.Shard, err)
 		}
 	}
-	d.finished = finishedShards{}
+	clear(d.finished)
 
 	// The state is deleted last: a crash before this repeats the whole step.
 	if err := d.table.DeleteRow(ctx, leases.StreamStateRow); err != nil {

@@ -26,13 +26,18 @@ type Confirmation struct {
 	since   time.Time // of the first answer
 }
 
-// Confirmed counts an answer that came at now. It reports whether there are enough answers, over at
+// Confirmed counts an answer that came at now. It reports whether there are ConfirmingAnswers, over at
 // least the given time.
 func (d *Confirmation) Confirmed(now time.Time, over time.Duration) bool {
+	return d.confirmedBy(ConfirmingAnswers, now, over)
+}
+
+// confirmedBy is Confirmed with another number of answers.
+func (d *Confirmation) confirmedBy(answers int, now time.Time, over time.Duration) bool {
 	if d.answers == 0 {
 		d.since = now
 	}
 	d.answers++
 
-	return d.answers >= ConfirmingAnswers && now.Sub(d.since) >= over
+	return d.answers >= answers && now.Sub(d.since) >= over
 }

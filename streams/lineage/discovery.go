@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ratchet/internal/worker"
@@ -31,15 +32,16 @@ type Discovery struct {
 	stream       *Stream
 	table        *leases.Table
 	scanInterval time.Duration
-	changed      func()        // makes this worker check the leases
-	inserted     func()        // makes the other workers check the leases
-	asked        chan struct{} // a value: a shard has ended, list soon
+	changed      func()      // makes this worker check the leases
+	inserted     func()      // makes the other workers check the leases
+	asked        atomic.Bool // a shard has ended: list soon
 
 	// Used by run only.
-	start          streams.Position   // where a stream without a state begins
-	parentAbsences map[string]absence // by shard: listings without the shard's parent
-	unclear        bool               // list again soon
-	finished       finishedShards
+	start          streams.Position        // where a stream without a state begins
+	parentAbsences map[string]Confirmation // by shard: listings in a row without the shard's parent
+	unclear        bool                    // list again soon
+	finished       map[string]leases.Lease // moved tombstones; if one is missing here, InsertShard finds it
+	finishedReadAt time.Time
 
 	mu             sync.Mutex
 	state          *leases.StreamState // as last observed, nil if there is none
@@ -58,9 +60,9 @@ func NewDiscovery(cfg *Config, stream *Stream, table *leases.Table, start stream
 		scanInterval:   scanInterval,
 		changed:        changed,
 		inserted:       inserted,
-		asked:          make(chan struct{}, 1),
 		start:          start,
-		parentAbsences: map[string]absence{},
+		parentAbsences: map[string]Confirmation{},
+		finished:       map[string]leases.Lease{},
 	}
 }
 
@@ -125,7 +127,7 @@ func (d *Discovery) Discover(ctx context.Context) error {
 	case state == nil:
 		// The state's row was deleted, maybe with leases. Their holders get time to restore them.
 		interval = d.Cfg.LeaseDuration
-	case open == 0 || d.unclear || d.isAsked():
+	case open == 0 || d.unclear || d.asked.Load():
 		// Other workers must not begin a listing while a long listing is still running.
 		interval = min(interval, soon+2*listingTime(open))
 	}
@@ -173,7 +175,7 @@ func (d *Discovery) Discover(ctx context.Context) error {
 	d.mu.Lock()
 	d.state = now
 	d.mu.Unlock()
-	d.answered()
+	d.asked.Store(false)
 
 	return d.Reconcile(ctx, l, leases.ByShard(stored))
 }
@@ -184,16 +186,4 @@ func listingTime(shards int) time.Duration {
 }
 
 // Ask asks for a listing soon, because a shard has ended and its children are not known.
-func (d *Discovery) Ask() {
-	worker.Nudge(d.asked)
-}
-
-func (d *Discovery) isAsked() bool { return len(d.asked) > 0 }
-
-// answered notes that the listing that was asked for has been made.
-func (d *Discovery) answered() {
-	select {
-	case <-d.asked:
-	default:
-	}
-}
+func (d *Discovery) Ask() { d.asked.Store(true) }

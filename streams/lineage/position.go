@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,17 +23,9 @@ const Horizon = 24 * time.Hour
 
 // IsInvalidInput reports whether the service did not accept the parameters.
 func IsInvalidInput(err error) bool {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
+	api, ok := errors.AsType[smithy.APIError](err)
 
-	switch api.ErrorCode() {
-	case "ValidationException", "SerializationException", "UnknownOperationException":
-		return true
-	}
-
-	return false
+	return ok && slices.Contains([]string{"ValidationException", "SerializationException", "UnknownOperationException"}, api.ErrorCode())
 }
 
 // CallTimeout is how long one call to DynamoDB Streams may take.
@@ -40,8 +33,8 @@ const CallTimeout = 30 * time.Second
 
 // IsTrimmed reports whether err says that records were trimmed.
 func IsTrimmed(err error) bool {
-	var trimmed *streamtypes.TrimmedDataAccessException
-	return errors.As(err, &trimmed)
+	_, is := errors.AsType[*streamtypes.TrimmedDataAccessException](err)
+	return is
 }
 
 // Position is where to begin to read a shard: after a sequence number, else at a time,

@@ -33,13 +33,6 @@ const (
 	ParallelWrites = 16
 )
 
-// finishedShards are the moved tombstones that this worker knows. If one is missing here,
-// insertLease finds it.
-type finishedShards struct {
-	byShard map[string]leases.Lease
-	readAt  time.Time
-}
-
 // Reconcile brings the leases in line with a complete listing. It adds the leases that it stores to
 // known.
 func (d *Discovery) Reconcile(ctx context.Context, l Listing, known map[string]leases.Lease) error {
@@ -86,7 +79,7 @@ func (d *Discovery) insertListed(ctx context.Context, l Listing, known map[strin
 	todo := map[string]string{} // parent, by shard
 	for id, shard := range l.Shards {
 		_, ok := known[id]
-		_, done := d.finished.byShard[id]
+		_, done := d.finished[id]
 
 		if !ok && !done {
 			todo[id] = aws.ToString(shard.ParentShardId)
@@ -100,9 +93,7 @@ func (d *Discovery) insertListed(ctx context.Context, l Listing, known map[strin
 			if _, waits := todo[parent]; !waits || parent == id {
 				lease := newLease(id, parent)
 				lease.Shard, lease.Parent, lease.Epoch = id, parent, leases.FirstEpoch(d.Cfg.Clock, known[parent].Epoch)
-				if _, finished := d.finished.byShard[parent]; finished {
-					lease.ParentDone = true
-				}
+				_, lease.ParentDone = d.finished[parent]
 				generation = append(generation, lease)
 			}
 		}
@@ -133,7 +124,7 @@ func (d *Discovery) insertListed(ctx context.Context, l Listing, known map[strin
 			delete(todo, lease.Shard)
 
 			if outcomes[i] == leases.HasTombstone {
-				d.finished.add(lease)
+				d.finished[lease.Shard] = lease
 				continue
 			}
 			inserted = inserted || outcomes[i] == leases.InsertedLease
@@ -179,7 +170,7 @@ func (d *Discovery) cleanUp(ctx context.Context, l Listing, known map[string]lea
 			if err := d.table.Bury(ctx, lease); err != nil {
 				return err
 			}
-			d.finished.add(lease)
+			d.finished[id] = lease
 		}
 	}
 
@@ -194,7 +185,7 @@ func (d *Discovery) stopWaitingForParent(ctx context.Context, lease leases.Lease
 		return nil
 	}
 
-	if _, finished := d.finished.byShard[lease.Parent]; finished {
+	if _, finished := d.finished[lease.Parent]; finished {
 		return d.table.MarkParentDone(ctx, lease, true)
 	}
 
@@ -210,13 +201,11 @@ func (d *Discovery) stopWaitingForParent(ctx context.Context, lease leases.Lease
 		needed = absencesOfYoungParent
 	}
 
-	absent := d.parentAbsences[lease.Shard]
-	if absent.listings++; absent.listings == 1 {
-		absent.since = time.Now()
-	}
-	d.parentAbsences[lease.Shard] = absent
+	absences := d.parentAbsences[lease.Shard]
+	absent := absences.confirmedBy(needed, time.Now(), d.Cfg.confirmOver())
+	d.parentAbsences[lease.Shard] = absences
 
-	if absent.listings < needed || time.Since(absent.since) < d.Cfg.confirmOver() {
+	if !absent {
 		d.unclear = true
 		return nil
 	}
@@ -227,16 +216,10 @@ func (d *Discovery) stopWaitingForParent(ctx context.Context, lease leases.Lease
 	return d.table.MarkParentDone(ctx, lease, false)
 }
 
-// absence says how many listings in a row have lacked a shard's parent.
-type absence struct {
-	listings int
-	since    time.Time
-}
-
 // readFinished reads the moved tombstones every tombstonesEvery. It deletes the tombstones that are
 // older than tombstoneAge and whose shards are no longer listed.
 func (d *Discovery) readFinished(ctx context.Context, l Listing) error {
-	if d.finished.byShard != nil && time.Since(d.finished.readAt) < tombstonesEvery {
+	if len(d.finished) > 0 && time.Since(d.finishedReadAt) < tombstonesEvery {
 		return nil
 	}
 
@@ -245,7 +228,9 @@ func (d *Discovery) readFinished(ctx context.Context, l Listing) error {
 		return err
 	}
 
-	d.finished = finishedShards{readAt: time.Now()}
+	clear(d.finished)
+	d.finishedReadAt = time.Now()
+
 	for _, lease := range tombstones {
 		if _, listed := l.Shards[lease.Shard]; !listed && d.Cfg.Clock.Since(lease.FinishedAt) >= tombstoneAge {
 			if err := d.table.Unbury(ctx, lease.Shard); err != nil {
@@ -254,15 +239,8 @@ func (d *Discovery) readFinished(ctx context.Context, l Listing) error {
 
 			continue
 		}
-		d.finished.add(lease)
+		d.finished[lease.Shard] = lease
 	}
 
 	return nil
-}
-
-func (f *finishedShards) add(l leases.Lease) {
-	if f.byShard == nil {
-		f.byShard = map[string]leases.Lease{}
-	}
-	f.byShard[l.Shard] = l
 }

@@ -22,18 +22,11 @@ func FromSDK(in *streamtypes.Record) streams.Record {
 
 	out.SequenceNumber = aws.ToString(d.SequenceNumber)
 	out.Keys, out.Old, out.New = convertImage(d.Keys), convertImage(d.OldImage), convertImage(d.NewImage)
-	if d.ApproximateCreationDateTime != nil {
-		out.CreatedAt = *d.ApproximateCreationDateTime
-	}
-
-	if d.SizeBytes != nil {
-		out.SizeBytes = *d.SizeBytes
-	}
+	out.CreatedAt, out.SizeBytes = aws.ToTime(d.ApproximateCreationDateTime), aws.ToInt64(d.SizeBytes)
 
 	return out
 }
 
-// convertImage converts an item.
 func convertImage(in map[string]streamtypes.AttributeValue) map[string]ddbtypes.AttributeValue {
 	if in == nil {
 		return nil

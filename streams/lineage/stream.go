@@ -47,10 +47,8 @@ const (
 
 // Stream is one Stream as DescribeStream describes it.
 type Stream struct {
-	api         API
-	tables      store.API
+	cfg         *Config
 	Arn         string
-	clock       *dynamo.Clock
 	ConfirmOver time.Duration // see Confirmation
 	pages       *rate.Limiter // calls for the listing that this worker makes for all
 	lookups     *rate.Limiter // all other calls of DescribeStream
@@ -92,10 +90,8 @@ func (c *Config) confirmOver() time.Duration { return min(c.DiscoverEvery/2, max
 // NewStream returns a stream of which nothing is listed yet.
 func NewStream(cfg *Config, arn string) *Stream {
 	return &Stream{
-		api:         cfg.Streams,
-		tables:      cfg.DynamoDB,
+		cfg:         cfg,
 		Arn:         arn,
-		clock:       cfg.Clock,
 		ConfirmOver: cfg.confirmOver(),
 		pages:       rate.NewLimiter(listingRate, listingRate),
 		lookups:     rate.NewLimiter(lookupRate, lookupBurst),
@@ -217,7 +213,7 @@ func (s *Stream) confirmGone(ctx context.Context, now time.Time) error {
 
 	// The role may have no permission for ListStreams or DescribeTable. Without their answers, the
 	// repeated answers of DescribeStream decide.
-	arns, err := ListStreams(ctx, s.api, table)
+	arns, err := ListStreams(ctx, s.cfg.Streams, table)
 	if err != nil && !worker.IsRefusal(err) {
 		return err
 	}
@@ -226,7 +222,7 @@ func (s *Stream) confirmGone(ctx context.Context, now time.Time) error {
 		return fmt.Errorf("%w: DescribeStream does not find %s and ListStreams does", ErrUnconfirmed, s.Arn)
 	}
 
-	latest, err := LatestStream(ctx, s.tables, table)
+	latest, err := LatestStream(ctx, s.cfg.DynamoDB, table)
 
 	// A deleted table has no stream, so its absence agrees with the answers before.
 	var noTable *ddbtypes.ResourceNotFoundException
@@ -332,7 +328,7 @@ func (s *Stream) describePage(ctx context.Context, in *dynamodbstreams.DescribeS
 	defer cancel()
 
 	began := time.Now()
-	out, err := s.api.DescribeStream(call, in)
+	out, err := s.cfg.Streams.DescribeStream(call, in)
 
 	var missing *streamtypes.ResourceNotFoundException
 	if errors.As(err, &missing) {
@@ -349,7 +345,7 @@ func (s *Stream) describePage(ctx context.Context, in *dynamodbstreams.DescribeS
 
 	// DynamoDB Streams answers with a Date header; the SDK parses it into the metadata.
 	serverTime, _ := awsmiddleware.GetServerTime(out.ResultMetadata)
-	s.clock.Hear(began, out.ResultMetadata, nil)
+	s.cfg.Clock.Hear(began, out.ResultMetadata, nil)
 
 	return out.StreamDescription, serverTime, nil
 }
@@ -449,5 +445,5 @@ type API interface {
 // ListShards lists a stream once, without confirmation: its result is shown or read, and nothing is
 // deleted because of it.
 func ListShards(ctx context.Context, api API, arn string) (Listing, error) {
-	return (&Stream{api: api, Arn: arn}).describe(ctx, nil, unlimited)
+	return (&Stream{cfg: &Config{Streams: api}, Arn: arn}).describe(ctx, nil, unlimited)
 }

@@ -184,7 +184,7 @@ func TestNewerRecordsWaitBehindReplayedOnes(t *testing.T) {
 		}
 		w.until("every worker knows the items", func() bool {
 			for _, p := range workers {
-				if p.scheduler.Waiting.Count.Load() != items {
+				if int64(p.scheduler.Waiting.Len()) != items {
 					return false
 				}
 			}

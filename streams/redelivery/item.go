@@ -151,7 +151,7 @@ func (i *queuedItem) deliver(ctx context.Context, shard *lanes.Shard, row retryq
 
 	return i.handle(ctx, shard, q.h, row, r, func(ctx context.Context, cause error, attempts int) error {
 		r.Handler, r.Attempt = q.h.Name, attempts
-		if err := q.queues.scheduler.DeadLetters.Store(ctx, r, cause, q.queues.table.Check(row)); err != nil {
+		if err := q.queues.scheduler.Cfg.DeadLetters.Store(ctx, r, cause, q.queues.table.Check(row)); err != nil {
 			return err
 		}
 		q.queues.scheduler.NoteDeadLetter(r, cause)

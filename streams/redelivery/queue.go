@@ -344,7 +344,7 @@ func (q *Queue) start(now time.Time) time.Duration {
 		item, _ := heap.Pop(&q.byDue).(*queuedItem)
 		item.noted = false
 		q.running++
-		q.lanes.StartQueued(q.handler, string(item.hash[:]), item)
+		q.lanes.StartQueued(q.handler, string(item.hash[:]), item.Run)
 	}
 }
 

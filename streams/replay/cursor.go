@@ -20,13 +20,19 @@ const (
 	rebuildRun        = "run" // token of the run that has the position
 	rebuildPosition   = "position"
 	rebuildDoneAt     = "doneAt"
-	rebuildItems      = "items"
-	rebuildFailed     = "failed"
-	rebuildLost       = "lost"
-	rebuildVersions   = "versions"
-	rebuildQueued     = "queued"
-	rebuildRefused    = "refused"
 )
+
+// stored returns the counts that the row has, by attribute.
+func (c *RebuildCount) stored() map[string]*int {
+	return map[string]*int{
+		"items":    &c.Items,
+		"failed":   &c.Failed,
+		"lost":     &c.Lost,
+		"versions": &c.Versions,
+		"queued":   &c.Queued,
+		"refused":  &c.Refused,
+	}
+}
 
 // rebuildCursor is the position of a running Rebuild.
 type rebuildCursor struct {
@@ -73,14 +79,10 @@ func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 	}
 
 	c.position = position.Value
-	c.count = RebuildCount{
-		Items:    int(dynamo.Number(row, rebuildItems)),
-		Failed:   int(dynamo.Number(row, rebuildFailed)),
-		Lost:     int(dynamo.Number(row, rebuildLost)),
-		Versions: int(dynamo.Number(row, rebuildVersions)),
-		Queued:   int(dynamo.Number(row, rebuildQueued)),
-		Refused:  int(dynamo.Number(row, rebuildRefused)),
-		Resumed:  true,
+	c.count.Resumed = true
+
+	for name, count := range c.count.stored() {
+		*count = int(dynamo.Number(row, name))
 	}
 
 	return c, nil
@@ -94,14 +96,10 @@ func (c *rebuildCursor) store(ctx context.Context, position dynamo.Item) error {
 	}
 
 	// Only the token of the newest run matches, so an older run ends at its next page.
-	update := c.rows.Update(c.name).
-		IfEquals(rebuildRun, dynamo.S(c.run)).
-		SetValue(rebuildItems, dynamo.N(int64(c.count.Items))).
-		SetValue(rebuildFailed, dynamo.N(int64(c.count.Failed))).
-		SetValue(rebuildLost, dynamo.N(int64(c.count.Lost))).
-		SetValue(rebuildVersions, dynamo.N(int64(c.count.Versions))).
-		SetValue(rebuildQueued, dynamo.N(int64(c.count.Queued))).
-		SetValue(rebuildRefused, dynamo.N(int64(c.count.Refused)))
+	update := c.rows.Update(c.name).IfEquals(rebuildRun, dynamo.S(c.run))
+	for name, count := range c.count.stored() {
+		update.SetValue(name, dynamo.N(int64(*count)))
+	}
 
 	if len(position) == 0 {
 		update.SetValue(rebuildDoneAt, dynamo.Millis(time.Now())).RemoveAttribute(rebuildPosition)

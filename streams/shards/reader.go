@@ -393,7 +393,8 @@ func (r *Reader) Lag(now time.Time) streams.Lag {
 
 	// Without unfinished records the shard is as current as its last page.
 	age := time.Duration(0)
-	switch caughtUpAt, newestAt := r.caughtUpAt.Load(), lanes.FromUnixMilli(r.newestAt.Load()); {
+	caughtUpAt, newestAt := r.caughtUpAt.Load(), lanes.FromUnixMilli(r.newestAt.Load())
+	switch {
 	case !oldest.IsZero():
 		age = clock.Service(now).Sub(oldest)
 	case caughtUpAt != 0:
@@ -404,7 +405,7 @@ func (r *Reader) Lag(now time.Time) streams.Lag {
 	age = max(age, 0) // the clocks may differ by a few seconds
 
 	unread := time.Duration(0)
-	if newestAt := lanes.FromUnixMilli(r.newestAt.Load()); r.unread.Load() && !newestAt.IsZero() {
+	if r.unread.Load() && !newestAt.IsZero() {
 		unread = max(0, clock.Service(now).Sub(newestAt))
 	}
 
@@ -414,7 +415,7 @@ func (r *Reader) Lag(now time.Time) streams.Lag {
 		Unread:    unread,
 		ToHorizon: max(r.Cfg.Horizon-age, 0),
 		Pending:   pending,
-		CaughtUp:  pending == 0 && r.caughtUpAt.Load() != 0,
+		CaughtUp:  pending == 0 && caughtUpAt != 0,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
@@ -80,11 +79,7 @@ func EncodeRecord(r streams.Record) (_ []byte, err error) {
 		return nil, err
 	}
 
-	if stored.Old, err = dynamo.JSON(r.Old); err != nil {
-		return nil, err
-	}
-
-	if stored.New, err = dynamo.JSON(r.New); err != nil {
+	if stored.Old, stored.New, err = Images(r); err != nil {
 		return nil, err
 	}
 
@@ -155,16 +150,5 @@ func ErrorText(err error) string {
 		return ""
 	}
 
-	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
-	if len(text) <= maxErrorText {
-		return text
-	}
-
-	// The cut may be inside a character, whose bytes are dropped.
-	text = text[:maxErrorText]
-	for !utf8.ValidString(text) {
-		text = text[:len(text)-1]
-	}
-
-	return text
+	return dynamo.Cut(strings.ToValidUTF8(err.Error(), "\uFFFD"), maxErrorText)
 }

@@ -48,10 +48,12 @@ func Write(ctx context.Context, api API, check *ddbtypes.ConditionCheck, writes 
 		}
 	}
 
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil, true, nil
-	case check != nil && fenced(err, len(writes)-1):
+	}
+
+	// The check is the last part.
+	if _, failed := dynamo.FailedPart(err, len(writes)-1); failed && check != nil {
 		return nil, false, streams.ErrLeaseLost
 	}
 
@@ -70,13 +72,6 @@ func Write(ctx context.Context, api API, check *ddbtypes.ConditionCheck, writes 
 // transactTries is how often a transaction is tried that another write was in the way of, or that was
 // throttled. The SDK does not repeat it.
 const transactTries = 3
-
-// fenced reports whether the check, the part with this index, has failed.
-func fenced(err error, check int) bool {
-	_, failed := dynamo.FailedPart(err, check)
-
-	return failed
-}
 
 // writeAlone makes a write that could be a part of a transaction: half as many write units.
 func writeAlone(ctx context.Context, api API, write ddbtypes.TransactWriteItem, opts []func(*dynamodb.Options)) (err error) {
@@ -118,14 +113,9 @@ type Querier interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// Updater has the method of *dynamodb.Client that Apply calls.
-type Updater interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-}
-
 // Apply sends the update. If the update's condition holds, Apply returns the new row
 // and true. If the condition fails, it returns the row as it is, nil if there is none, and false.
-func Apply(ctx context.Context, api Updater, update *dynamo.Update, opts ...func(*dynamodb.Options)) (row dynamo.Item, applied bool, err error) {
+func Apply(ctx context.Context, api API, update *dynamo.Update, opts ...func(*dynamodb.Options)) (row dynamo.Item, applied bool, err error) {
 	out, err := api.UpdateItem(ctx, update.Input(), opts...)
 	if old, failed := dynamo.FailedCondition(err); failed {
 		return old, false, nil
