@@ -179,12 +179,9 @@ func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
 	s = newAPIServer(t, func(c *api.Config) {
 		c.Stream = func(ctx context.Context) (status.Status, error) {
 			return status.Inspector{
-				Streams:         dynamodbstreams.NewFromConfig(s.engine.AWSConfig()),
-				DynamoDB:        s.db,
-				TableName:       "orders",
-				LeaseTable:      "leases",
-				DeadLetterTable: "letters",
-				Handlers:        []string{"notify"},
+				Streams:  dynamodbstreams.NewFromConfig(s.engine.AWSConfig()),
+				Queue:    s.cfg.RetryQueue,
+				Handlers: []string{"notify"},
 			}.Status(ctx)
 		}
 	})

@@ -12,14 +12,7 @@ import (
 
 // StreamInspector returns an inspector that shows how far the workers have handled the orders' stream.
 func (b *Backend) StreamInspector() status.Inspector {
-	return status.Inspector{
-		Streams:         b.Streams,
-		DynamoDB:        b.DynamoDB,
-		TableName:       b.Tables.Orders,
-		LeaseTable:      b.Tables.Leases,
-		DeadLetterTable: b.Tables.DeadLetters,
-		Handlers:        b.HandlerNames(),
-	}
+	return status.Inspector{Streams: b.Streams, Queue: b.RetryQueue(), Handlers: b.HandlerNames()}
 }
 
 // DeadLetters returns the dead letters of the orders' stream.

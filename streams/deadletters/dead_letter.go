@@ -119,13 +119,20 @@ func decodeDeadLetter(row dynamo.Item) (Letter, error) {
 	}
 
 	if body := dynamo.Text(row, deadLetterRecord); body != "" {
-		r, err := store.DecodeRecord([]byte(body))
-		if err != nil {
-			letter.Unreadable = err.Error()
-			return letter, fmt.Errorf("%w: %s: %w", ErrUnreadable, letter.ID, err)
-		}
-		letter.Record = &r
+		return letter.withRecord([]byte(body))
 	}
 
 	return letter, nil
+}
+
+// withRecord returns the dead letter with its record, or with the reason why the record cannot be decoded.
+func (l Letter) withRecord(body []byte) (Letter, error) {
+	r, err := store.DecodeRecord(body)
+	if err != nil {
+		l.Unreadable = err.Error()
+		return l, fmt.Errorf("%w: %s: %w", ErrUnreadable, l.ID, err)
+	}
+	l.Record = &r
+
+	return l, nil
 }

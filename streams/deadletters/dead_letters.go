@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -125,14 +126,7 @@ func (d Letters) Get(ctx context.Context, handler, id string) (Letter, error) {
 		return letter, err
 	}
 
-	r, err := store.DecodeRecord(body)
-	if err != nil {
-		letter.Unreadable = err.Error()
-		return letter, fmt.Errorf("%w: %s: %w", ErrUnreadable, id, err)
-	}
-	letter.Record = &r
-
-	return letter, nil
+	return letter.withRecord(body)
 }
 
 // Delete deletes a dead letter without handling it. It returns nil if there is no such dead letter.
@@ -149,7 +143,9 @@ func (d Letters) DeleteFrom(ctx context.Context, handler, id string, redrives in
 }
 
 func (d Letters) deleteFrom(ctx context.Context, handler, id string, redrives *int) error {
-	row, err := d.Rows().get(ctx, handler, id)
+	rows := d.Rows()
+
+	row, err := rows.get(ctx, handler, id)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -162,7 +158,43 @@ func (d Letters) deleteFrom(ctx context.Context, handler, id string, redrives *i
 		return err
 	}
 
-	return d.Rows().deleteFrom(ctx, handler, row, d.Check, redrives)
+	// Rewrite may have changed how many parts there are.
+	count := partsOf(row)
+	deleted := &ddbtypes.Delete{
+		TableName:                &d.Table,
+		Key:                      rows.Key(handler, id),
+		ConditionExpression:      aws.String("attribute_not_exists(#parts)"),
+		ExpressionAttributeNames: map[string]string{"#parts": deadLetterParts},
+	}
+	if count > 0 {
+		deleted.ConditionExpression = aws.String("attribute_not_exists(#id) OR #parts = :parts")
+		deleted.ExpressionAttributeNames["#id"] = store.ID
+		deleted.ExpressionAttributeValues = dynamo.Item{":parts": row[deadLetterParts]}
+	}
+
+	if redrives != nil {
+		seen := rows.AsSeen(handler, id, *redrives)
+		deleted.ConditionExpression = aws.String("(" + *deleted.ConditionExpression + ") AND " + *seen.ConditionExpression)
+		maps.Copy(deleted.ExpressionAttributeNames, seen.ExpressionAttributeNames)
+		maps.Copy(seen.ExpressionAttributeValues, deleted.ExpressionAttributeValues)
+		deleted.ExpressionAttributeValues = seen.ExpressionAttributeValues
+	}
+
+	writes := append([]ddbtypes.TransactWriteItem{{Delete: deleted}}, rows.parts(handler, id).Deletes(count)...)
+
+	_, applied, err := store.Write(ctx, d.DynamoDB, d.Check, writes)
+	switch {
+	case err == nil && !applied && redrives != nil:
+		err = ErrChanged
+	case err == nil && !applied:
+		err = ErrRedriving
+	}
+
+	if err != nil {
+		return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
+	}
+
+	return nil
 }
 
 // Redrive calls h once with the record of the dead letter. If h returns nil, Redrive deletes the

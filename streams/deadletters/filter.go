@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"reflect"
 	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/streams"
 	"ratchet/streams/store"
@@ -20,42 +17,23 @@ type Filter struct {
 	Since, Before time.Time
 	// Error is a part of the error's text.
 	Error string
-	// Keys is the primary key of the item.
-	Keys map[string]types.AttributeValue
 }
 
 // Selects reports whether the filter selects the dead letter.
 func (f Filter) Selects(l Letter) bool {
-	switch {
-	case l.FailedAt.Before(f.Since):
-		return false
-	case !f.Before.IsZero() && !l.FailedAt.Before(f.Before):
-		return false
-	case len(f.Keys) > 0 && !reflect.DeepEqual(f.Keys, l.Keys):
-		return false
-	}
+	inTime := !l.FailedAt.Before(f.Since) && (f.Before.IsZero() || l.FailedAt.Before(f.Before))
 
-	return strings.Contains(l.Error, f.Error)
-}
-
-// prefix is the beginning of the ids that the filter can select.
-func (f Filter) prefix() string {
-	if len(f.Keys) == 0 {
-		return ""
-	}
-
-	return idsOf(f.Keys)
+	return inTime && strings.Contains(l.Error, f.Error)
 }
 
 // pageOfDeadLetters is how many dead letters All reads at once.
 const pageOfDeadLetters = 100
 
-// All returns the selected dead letters of a handler in the order of their ids. With the key of an item it
-// reads only the dead letters of that item. An error ends the sequence.
+// All returns the selected dead letters of a handler in the order of their ids. An error ends the sequence.
 func (d Letters) All(ctx context.Context, handler string, filter Filter) iter.Seq2[Letter, error] {
 	return func(yield func(Letter, error) bool) {
 		for after := ""; ; {
-			letters, next, err := d.list(ctx, handler, filter.prefix(), after, pageOfDeadLetters)
+			letters, next, err := d.List(ctx, handler, after, pageOfDeadLetters)
 			if err != nil {
 				yield(Letter{}, err)
 				return

@@ -125,63 +125,13 @@ func (t *Table) get(ctx context.Context, handler, id string) (dynamo.Item, error
 	return out.Item, nil
 }
 
-// asSeen is the condition that a dead letter is there and has the number of redrives.
-const asSeen = "attribute_exists(#id) AND (#redrives = :redrives OR (attribute_not_exists(#redrives) AND :redrives = :none))"
-
-func seenNames() map[string]string {
-	return map[string]string{"#id": store.ID, "#redrives": deadLetterRedrives}
-}
-
-func seenValues(redrives int) dynamo.Item {
-	return dynamo.Item{":redrives": dynamo.N(int64(redrives)), ":none": dynamo.N(0)}
-}
-
 // AsSeen is a part of a transaction that fails unless the dead letter is there with the number of redrives.
 func (t *Table) AsSeen(handler, id string, redrives int) *types.ConditionCheck {
 	return &types.ConditionCheck{
-		TableName: &t.Table, Key: t.Key(handler, id), ConditionExpression: aws.String(asSeen),
-		ExpressionAttributeNames: seenNames(), ExpressionAttributeValues: seenValues(redrives),
+		TableName:                 &t.Table,
+		Key:                       t.Key(handler, id),
+		ConditionExpression:       aws.String("attribute_exists(#id) AND (#redrives = :redrives OR (attribute_not_exists(#redrives) AND :redrives = :none))"),
+		ExpressionAttributeNames:  map[string]string{"#id": store.ID, "#redrives": deadLetterRedrives},
+		ExpressionAttributeValues: dynamo.Item{":redrives": dynamo.N(int64(redrives)), ":none": dynamo.N(0)},
 	}
-}
-
-// deleteFrom deletes a dead letter with its parts, if it has the number of redrives, any if it is nil.
-func (t *Table) deleteFrom(ctx context.Context, handler string, row dynamo.Item, check *types.ConditionCheck, redrives *int) error {
-	id, count := dynamo.Text(row, store.ID), partsOf(row)
-
-	// Rewrite may have changed how many parts there are.
-	deleted := &types.Delete{
-		TableName:                &t.Table,
-		Key:                      t.Key(handler, id),
-		ConditionExpression:      aws.String("attribute_not_exists(#parts)"),
-		ExpressionAttributeNames: map[string]string{"#parts": deadLetterParts},
-	}
-	if count > 0 {
-		deleted.ConditionExpression = aws.String("attribute_not_exists(#id) OR #parts = :parts")
-		deleted.ExpressionAttributeNames["#id"] = store.ID
-		deleted.ExpressionAttributeValues = dynamo.Item{":parts": row[deadLetterParts]}
-	}
-
-	if redrives != nil {
-		deleted.ConditionExpression = aws.String("(" + *deleted.ConditionExpression + ") AND " + asSeen)
-		maps.Copy(deleted.ExpressionAttributeNames, seenNames())
-
-		if deleted.ExpressionAttributeValues == nil {
-			deleted.ExpressionAttributeValues = dynamo.Item{}
-		}
-		maps.Copy(deleted.ExpressionAttributeValues, seenValues(*redrives))
-	}
-
-	_, applied, err := store.Write(ctx, t.API, check, append([]types.TransactWriteItem{{Delete: deleted}}, t.parts(handler, id).Deletes(count)...))
-	switch {
-	case err == nil && !applied && redrives != nil:
-		err = ErrChanged
-	case err == nil && !applied:
-		err = ErrRedriving
-	}
-
-	if err != nil {
-		return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
-	}
-
-	return nil
 }

@@ -104,7 +104,7 @@ func (h *Held) Write(ctx context.Context, p leases.Progress) error {
 		// This loop repeats the write in time for the lease, and the SDK's retry budget is shared by all calls
 		// of the client.
 		row, applied, err := store.Apply(ctx, h.table.API, h.table.Renewal(h.Lease, p), dynamo.WithoutRetries)
-		now := h.table.Decode(row)
+		now := leases.Decode(row)
 
 		switch {
 		case err != nil:

@@ -132,11 +132,6 @@ func (l *Liveness) interval() time.Duration {
 	return max(l.Duration/3-time.Duration(l.slowest.Load()), l.Duration/12)
 }
 
-// noteTaken notes how long a heartbeat took.
-func (l *Liveness) noteTaken(took time.Duration) {
-	l.slowest.Store(max(int64(took), l.slowest.Load()*7/8))
-}
-
 // beat sends one heartbeat in the background, unless too many are under way.
 func (l *Liveness) beat(ctx context.Context, change bool) {
 	if l.open.Add(1) > maxBeats {
@@ -160,7 +155,7 @@ func (l *Liveness) beat(ctx context.Context, change bool) {
 		began := time.Now()
 
 		err := l.write(call, change)
-		l.noteTaken(time.Since(began))
+		l.slowest.Store(max(int64(time.Since(began)), l.slowest.Load()*7/8))
 
 		if err == nil {
 			l.Count(began, time.Now())

@@ -40,16 +40,14 @@ func (t *Term) valid(now time.Time) bool {
 	return now.Before(t.stopBy()) && time.Duration(now.UnixNano()-t.Wall.Load()) < t.validFor()
 }
 
-// renew notes a sign of life that began at the time and was answered. It reports false if a newer
-// one was answered before. Calls go one at a time.
-func (t *Term) renew(began time.Time) bool {
+// renew notes a sign of life that began at the time and was answered, unless a newer one was answered
+// before. Calls go one at a time.
+func (t *Term) renew(began time.Time) {
 	since := max(began.Sub(t.began), 1)
 	if int64(since) <= t.last.Load() {
-		return false
+		return
 	}
 
 	t.Wall.Store(began.UnixNano())
 	t.last.Store(int64(since))
-
-	return true
 }

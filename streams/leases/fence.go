@@ -39,7 +39,7 @@ func (t *Table) Get(ctx context.Context, shard string) (_ Lease, ok bool, err er
 		}
 
 		if len(out.Item) > 0 {
-			return t.Decode(out.Item), true, nil
+			return Decode(out.Item), true, nil
 		}
 	}
 

@@ -40,8 +40,7 @@ const (
 // Lease is the stored state of one shard: who reads it and how far it has been
 // handled.
 type Lease struct {
-	Stream string
-	Shard  string
+	Shard string
 	// Parent is the shard that this shard continues, "" if there is none. ParentDone says that this
 	// shard does not have to wait for its parent.
 	Parent     string
@@ -114,9 +113,9 @@ func Key(stream, shard string) dynamo.Item {
 	return dynamo.Item{streamKey: dynamo.S(stream), ShardKey: dynamo.S(shard)}
 }
 
-func decodeLease(row dynamo.Item) Lease {
+// Decode returns the lease of a row.
+func Decode(row dynamo.Item) Lease {
 	return Lease{
-		Stream:     dynamo.Text(row, streamKey),
 		Shard:      dynamo.Text(row, ShardKey),
 		Parent:     dynamo.Text(row, leaseParent),
 		ParentDone: dynamo.Flag(row, leaseParentDone),
@@ -150,10 +149,10 @@ func decodeLease(row dynamo.Item) Lease {
 // the Unix time, so that it grows even if the row was deleted and is stored again.
 func FirstEpoch(clock *dynamo.Clock, parent int64) int64 { return max(clock.Now().Unix(), parent+1) }
 
-// encode returns the row of a lease that is not in the table. The row has no RequestedBy, because
-// no worker can ask for a lease that is not stored.
-func (l Lease) encode() dynamo.Item {
-	row := Key(l.Stream, l.Shard)
+// encode returns the row of a lease that is not in the table, under the key of the stream. The row has no
+// RequestedBy, because no worker can ask for a lease that is not stored.
+func (l Lease) encode(stream string) dynamo.Item {
+	row := Key(stream, l.Shard)
 	row[leaseEpoch] = dynamo.N(l.Epoch)
 	// Numbers of 0 are stored: take compares epoch and counter, and a missing attribute equals nothing.
 	row[leaseCounter] = dynamo.N(l.Counter)

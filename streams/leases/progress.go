@@ -25,7 +25,7 @@ func (p Progress) Final() bool { return p.Release || !p.Finished.IsZero() }
 // Renewal returns the write of the holder of l that stores the progress and renews, releases or finishes
 // the lease. It fails if the lease is not as in l.
 func (t *Table) Renewal(l Lease, p Progress) *dynamo.Update {
-	update := t.updateLease(l).
+	update := t.Update(l.Shard).
 		IfEquals(leaseOwner, dynamo.S(l.Owner)).
 		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
 		IfEquals(leaseCounter, dynamo.N(l.Counter)).

@@ -56,9 +56,7 @@ func queryLeases(ctx context.Context, client store.Querier, table, stream string
 			continue
 		}
 
-		l := decodeLease(row)
-		l.Stream = stream
-		leases = append(leases, l)
+		leases = append(leases, Decode(row))
 	}
 
 	return leases, state, nil
@@ -101,28 +99,14 @@ func (t *Table) Read(ctx context.Context) ([]Lease, *StreamState, error) {
 	return queryLeases(ctx, t.API, t.Table, t.Stream)
 }
 
-// Update begins an Update of a row that is not a shard's lease.
+// Update begins an update of a row: a shard's lease, or another one under the stream's key.
 func (t *Table) Update(row string) *dynamo.Update {
 	return dynamo.NewUpdate(t.Table, Key(t.Stream, row))
 }
 
-// updateLease begins an update of a lease.
-func (t *Table) updateLease(l Lease) *dynamo.Update {
-	return dynamo.NewUpdate(t.Table, Key(t.Stream, l.Shard))
-}
-
-// Decode decodes a lease of the stream.
-func (t *Table) Decode(row dynamo.Item) Lease {
-	out := decodeLease(row)
-	out.Stream = t.Stream
-
-	return out
-}
-
 // Insert stores a lease unless the shard has one. It reports whether the lease was stored.
 func (t *Table) Insert(ctx context.Context, l Lease) (bool, error) {
-	l.Stream = t.Stream
-	return t.InsertRow(ctx, l.encode())
+	return t.InsertRow(ctx, l.encode(t.Stream))
 }
 
 // InsertRow stores a row unless there is one.
@@ -149,7 +133,7 @@ func (t *Table) InsertRow(ctx context.Context, row dynamo.Item) (bool, error) {
 // holds it.
 func (t *Table) Take(ctx context.Context, l Lease, owner string) (Lease, bool, error) {
 	epoch := max(l.Epoch, l.ParentEpoch) + 1
-	update := t.updateLease(l).
+	update := t.Update(l.Shard).
 		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
 		IfEquals(leaseCounter, dynamo.N(l.Counter)).
 		IfAbsent(leaseFinishedAt).
@@ -174,7 +158,7 @@ func (t *Table) Take(ctx context.Context, l Lease, owner string) (Lease, bool, e
 	if err != nil {
 		return Lease{}, false, fmt.Errorf("streams: take lease %s: %w", l.Shard, err)
 	}
-	now := t.Decode(row)
+	now := Decode(row)
 
 	// The SDK repeats a call whose answer was lost, and the repeat fails the condition. Owner names
 	// are unique, so owner and epoch prove that the first try was stored.
@@ -186,7 +170,7 @@ func (t *Table) Take(ctx context.Context, l Lease, owner string) (Lease, bool, e
 // RequestHandOver asks the owner of the lease l to hand the lease over to worker. It reports
 // whether the request is stored.
 func (t *Table) RequestHandOver(ctx context.Context, l Lease, worker string) (bool, error) {
-	update := t.updateLease(l).
+	update := t.Update(l.Shard).
 		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
 		IfEquals(leaseOwner, dynamo.S(l.Owner)).
 		IfAbsent(leaseRequestedBy).
@@ -204,7 +188,7 @@ func (t *Table) RequestHandOver(ctx context.Context, l Lease, worker string) (bo
 func (t *Table) WithdrawRequest(ctx context.Context, l Lease) error {
 	// Only the request that was read: it may have been met since, and another worker may have made
 	// a new request.
-	update := t.updateLease(l).
+	update := t.Update(l.Shard).
 		IfEquals(leaseRequestedBy, dynamo.S(l.RequestedBy)).
 		RemoveAttribute(leaseRequestedBy)
 	_, _, err := store.Apply(ctx, t.API, update)
@@ -216,7 +200,7 @@ func (t *Table) WithdrawRequest(ctx context.Context, l Lease) error {
 // listed any more and was not handled, its records are lost, unless reading of the stream began at
 // this shard. What was noted first stays.
 func (t *Table) MarkParentDone(ctx context.Context, l Lease, handled bool) error {
-	update := t.updateLease(l).
+	update := t.Update(l.Shard).
 		// Without this condition the update would create a row for a lease that was deleted meanwhile.
 		IfPresent(ShardKey).
 		IfAbsent(leaseParentDone).
@@ -239,12 +223,17 @@ func (t *Table) DeleteRow(ctx context.Context, row string) error {
 
 // DeleteLease deletes the row of a lease unless another holder has begun since it was read.
 func (t *Table) DeleteLease(ctx context.Context, l Lease) error {
+	return t.deleteIf(ctx, Key(t.Stream, l.Shard), "attribute_not_exists(#epoch) OR #epoch = :epoch", leaseEpoch, l.Epoch)
+}
+
+// deleteIf deletes a row if the condition on the attribute and the value holds. It returns nil if it does not.
+func (t *Table) deleteIf(ctx context.Context, key dynamo.Item, condition, attribute string, value int64) error {
 	_, err := t.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName:                 &t.Table,
-		Key:                       Key(t.Stream, l.Shard),
-		ConditionExpression:       aws.String("attribute_not_exists(#epoch) OR #epoch = :epoch"),
-		ExpressionAttributeNames:  map[string]string{"#epoch": leaseEpoch},
-		ExpressionAttributeValues: dynamo.Item{":epoch": dynamo.N(l.Epoch)},
+		Key:                       key,
+		ConditionExpression:       &condition,
+		ExpressionAttributeNames:  map[string]string{"#" + attribute: attribute},
+		ExpressionAttributeValues: dynamo.Item{":" + attribute: dynamo.N(value)},
 	})
 	if _, changed := dynamo.FailedCondition(err); changed {
 		return nil

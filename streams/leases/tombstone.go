@@ -2,7 +2,6 @@ package leases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,14 +37,13 @@ const (
 // InsertShard stores the lease of a shard and returns it. If the shard has a lease or a tombstone,
 // InsertShard stores nothing and returns that one.
 func (t *Table) InsertShard(ctx context.Context, l Lease) (Lease, InsertOutcome, error) {
-	l.Stream = t.Stream
 	absent := aws.String("attribute_not_exists(#s)")
 	names := map[string]string{"#s": ShardKey}
 
 	_, err := t.API.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []ddbtypes.TransactWriteItem{
 		leasePart: {Put: &ddbtypes.Put{
 			TableName:                           &t.Table,
-			Item:                                l.encode(),
+			Item:                                l.encode(t.Stream),
 			ConditionExpression:                 absent,
 			ExpressionAttributeNames:            names,
 			ReturnValuesOnConditionCheckFailure: ddbtypes.ReturnValuesOnConditionCheckFailureAllOld,
@@ -58,23 +56,18 @@ func (t *Table) InsertShard(ctx context.Context, l Lease) (Lease, InsertOutcome,
 			ReturnValuesOnConditionCheckFailure: ddbtypes.ReturnValuesOnConditionCheckFailureAllOld,
 		}},
 	}})
-
-	var canceled *ddbtypes.TransactionCanceledException
-	switch {
-	case err == nil:
+	if err == nil {
 		return l, InsertedLease, nil
-	case !errors.As(err, &canceled) || len(canceled.CancellationReasons) <= tombstonePart:
-		return Lease{}, 0, fmt.Errorf("streams: store lease %s: %w", l.Shard, err)
 	}
 
-	if old := canceled.CancellationReasons[tombstonePart].Item; len(old) > 0 {
-		return t.Decode(old), HasTombstone, nil
+	if old, failed := dynamo.FailedPart(err, tombstonePart); failed {
+		return Decode(old), HasTombstone, nil
 	}
 
 	// The SDK repeats a call whose answer was lost. If the stored lease has this call's owner and
 	// epoch, the first try has stored it.
-	if old := canceled.CancellationReasons[leasePart].Item; len(old) > 0 {
-		stored := t.Decode(old)
+	if old, failed := dynamo.FailedPart(err, leasePart); failed {
+		stored := Decode(old)
 		if l.Owner != "" && stored.Owner == l.Owner && stored.Epoch == l.Epoch {
 			return stored, InsertedLease, nil
 		}
@@ -88,9 +81,7 @@ func (t *Table) InsertShard(ctx context.Context, l Lease) (Lease, InsertOutcome,
 // Bury moves the lease of a finished shard to the tombstones.
 func (t *Table) Bury(ctx context.Context, l Lease) error {
 	// After a crash between the two writes, the next bury replaces the copy and deletes the lease.
-	row := l.encode()
-	row[streamKey] = dynamo.S(t.Stream + tombstonesSuffix)
-
+	row := l.encode(t.Stream + tombstonesSuffix)
 	if _, err := t.API.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.Table, Item: row}); err != nil {
 		return fmt.Errorf("streams: store the tombstone of %s: %w", l.Shard, err)
 	}
@@ -117,8 +108,7 @@ func ReadTombstones(ctx context.Context, client store.Querier, table, stream str
 
 	out := make([]Lease, len(rows))
 	for i, row := range rows {
-		out[i] = decodeLease(row)
-		out[i].Stream = stream
+		out[i] = Decode(row)
 	}
 
 	return out, nil

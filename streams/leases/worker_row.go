@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"ratchet/internal/dynamo"
 )
 
@@ -74,16 +71,5 @@ func (t *Table) ReadWorkers(ctx context.Context) ([]WorkerRow, error) {
 
 // DeleteWorker deletes the row of a worker unless it has changed since it was read.
 func (t *Table) DeleteWorker(ctx context.Context, row WorkerRow) error {
-	_, err := t.API.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName:                 &t.Table,
-		Key:                       Key(workerRowsPrefix+t.Stream, row.Owner),
-		ConditionExpression:       aws.String("#counter = :counter"),
-		ExpressionAttributeNames:  map[string]string{"#counter": workerCounter},
-		ExpressionAttributeValues: dynamo.Item{":counter": dynamo.N(row.Counter)},
-	})
-	if _, changed := dynamo.FailedCondition(err); changed {
-		return nil
-	}
-
-	return err
+	return t.deleteIf(ctx, Key(workerRowsPrefix+t.Stream, row.Owner), "#counter = :counter", workerCounter, row.Counter)
 }

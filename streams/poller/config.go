@@ -261,8 +261,6 @@ func (c *Config) shards() *shards.Config {
 
 // newScheduler returns the lanes and the retry queues of all shards.
 func (c *Config) newScheduler() (*lanes.Scheduler, *redelivery.Queues) {
-	table := &retryqueue.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Scope: store.GroupKey(c.Group, c.tableName()), Clock: c.clock, Share: c.queueShare}
-
 	scheduler := lanes.NewScheduler(&lanes.Config{
 		Handlers:    c.Handlers,
 		Concurrency: c.Concurrency,
@@ -271,7 +269,7 @@ func (c *Config) newScheduler() (*lanes.Scheduler, *redelivery.Queues) {
 		Events:      c.Events,
 		Log:         c.Log,
 		DeadLetters: &deadletters.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Group: c.Group, Clock: c.clock},
-		Retries:     table,
+		Retries:     &retryqueue.Table{API: c.DynamoDB, Table: c.DeadLetterTable, Scope: store.GroupKey(c.Group, c.tableName()), Clock: c.clock, Share: c.queueShare},
 		Clock:       c.clock,
 		Calls:       c.calls,
 		MaxPending:  c.maxPending,
@@ -281,21 +279,14 @@ func (c *Config) newScheduler() (*lanes.Scheduler, *redelivery.Queues) {
 	})
 
 	queues := redelivery.NewQueues(&redelivery.Config{
-		DynamoDB:        c.DynamoDB,
-		StreamARN:       c.StreamARN,
-		LeaseTable:      c.LeaseTable,
-		DeadLetterTable: c.DeadLetterTable,
-		Owner:           c.Owner,
-		Group:           c.Group,
-		Handlers:        c.Handlers,
-		OnGap:           c.OnGap,
-		PollIdle:        c.PollIdle,
-		LeaseDuration:   c.LeaseDuration,
-		DrainTimeout:    c.DrainTimeout,
-		Events:          c.Events,
-		Log:             c.Log,
-		Clock:           c.clock,
-	}, table, scheduler)
+		Config:        scheduler.Cfg,
+		StreamARN:     c.StreamARN,
+		LeaseTable:    c.LeaseTable,
+		OnGap:         c.OnGap,
+		PollIdle:      c.PollIdle,
+		LeaseDuration: c.LeaseDuration,
+		DrainTimeout:  c.DrainTimeout,
+	}, scheduler)
 
 	return scheduler, queues
 }

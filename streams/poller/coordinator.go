@@ -3,7 +3,6 @@ package poller
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -41,9 +40,6 @@ type coordinator struct {
 
 	sight sight         // used by watch only
 	check chan struct{} // a value makes watch read the leases at once
-
-	mu   sync.Mutex
-	held map[string]*shards.Worker
 }
 
 func (p *Poller) newCoordinator(arn string, start streams.Position) *coordinator {
@@ -61,7 +57,6 @@ func (p *Poller) newCoordinator(arn string, start streams.Position) *coordinator
 		scanInterval: interval,
 		sight:        sight{workers: holders.Workers{}},
 		check:        make(chan struct{}, 1),
-		held:         map[string]*shards.Worker{},
 	}
 	c.alive = holders.NewLiveness(table, p.cfg.Owner, p.cfg.LeaseDuration, func(err error) {
 		p.cfg.Events.Fault("UpdateItem", "", err)
@@ -100,9 +95,7 @@ func (c *coordinator) run(ctx context.Context) error {
 	g.Go(func() error { return c.watch(gctx, g) })
 	g.Go(func() error { return c.discovery.Run(gctx) })
 	g.Go(func() error {
-		groups := groupCount{cfg: c.cfg, stream: c.stream.Arn}
-		groups.run(gctx)
-
+		c.countGroups(gctx)
 		return nil
 	})
 
@@ -168,10 +161,10 @@ func (c *coordinator) begin(ctx context.Context) error {
 
 // streamEnded reports whether the stream is closed and has no records left to read.
 func (c *coordinator) streamEnded(openLeases int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.poller.mu.Lock()
+	defer c.poller.mu.Unlock()
 
-	return c.discovery.StreamClosed() && openLeases == 0 && len(c.held) == 0
+	return c.discovery.StreamClosed() && openLeases == 0 && len(c.poller.held) == 0
 }
 
 // takeLeases takes leases and starts the workers of their shards. The calls to DynamoDB use the
@@ -201,50 +194,22 @@ func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, d
 			}
 
 			w := shards.NewWorker(ctx, c.parts(), l, holders.HoldAlive(c.table, l, takenAt, c.alive, life))
-			c.add(w)
+			c.poller.add(w)
 			w.Report(streams.LeaseTaken)
 			// On g and not on takes: a shard's worker runs longer than this check, and run waits
 			// for g.
-			g.Go(func() error { return c.runWorker(w) })
+			g.Go(func() error {
+				defer c.checkSoon() // the shard's children may be due
+				defer c.poller.remove(w)
+
+				return w.Run()
+			})
 
 			return nil
 		})
 	}
 
 	return takes.Wait()
-}
-
-// runWorker runs the worker of one shard. When it ends, the shard's children may be
-// due, so the leases are checked.
-func (c *coordinator) runWorker(w *shards.Worker) error {
-	defer c.checkSoon()
-	defer c.remove(w)
-
-	return w.Run()
-}
-
-func (c *coordinator) add(w *shards.Worker) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	c.held[w.ID] = w
-	c.poller.addWorker(w)
-}
-
-func (c *coordinator) remove(w *shards.Worker) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	delete(c.held, w.ID)
-	c.poller.removeWorker(w)
-}
-
-// holds reports whether this worker reads the shard.
-func (c *coordinator) holds(shard string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	return c.held[shard] != nil
 }
 
 // requestLeases asks the owners of the leases to hand them over.
@@ -275,11 +240,11 @@ func (c *coordinator) requestLeases(ctx context.Context, leases []*holders.Obser
 // handOver makes the workers of the shards stop reading, drain and release their
 // leases. It does not wait for them.
 func (c *coordinator) handOver(shards []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.poller.mu.Lock()
+	defer c.poller.mu.Unlock()
 
 	for _, id := range shards {
-		if w := c.held[id]; w != nil {
+		if w := c.poller.held[id]; w != nil {
 			w.StopReading()
 		}
 	}

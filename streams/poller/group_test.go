@@ -69,9 +69,9 @@ func TestAThirdGroupIsReported(t *testing.T) {
 		}
 
 		cfg := w.config(newRecorder().handle).withDefaults()
-		c := groupCount{cfg: &cfg, stream: w.arn}
+		c := coordinator{cfg: &cfg, stream: lineage.NewStream(cfg.lineage(), w.arn)}
 
-		if err := c.check(ctx); err != nil {
+		if err := c.checkGroups(ctx); err != nil {
 			t.Errorf("with two groups: %v", err)
 		}
 

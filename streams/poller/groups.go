@@ -1,6 +1,7 @@
 package poller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -12,22 +13,16 @@ import (
 	"ratchet/streams/store"
 )
 
-// groupCount keeps count of the groups that read a stream.
-type groupCount struct {
-	cfg    *Config
-	stream string // ARN
-	log    worker.LogThrottle
-}
-
-// run notes once per interval that this group reads the stream, until ctx ends.
-func (c *groupCount) run(ctx context.Context) {
+// countGroups notes once per interval that this group reads the stream, until ctx ends.
+func (c *coordinator) countGroups(ctx context.Context) {
+	var log worker.LogThrottle
 	for {
-		err := c.check(ctx)
+		err := c.checkGroups(ctx)
 		if err != nil && ctx.Err() == nil {
 			c.cfg.Events.Fault("Groups", "", err)
 
-			if c.log.Allow() {
-				c.cfg.Log.Warn("counting the groups that read the stream", "stream", c.stream, "err", err)
+			if log.Allow() {
+				c.cfg.Log.Warn("counting the groups that read the stream", "stream", c.stream.Arn, "err", err)
 			}
 		}
 
@@ -37,18 +32,15 @@ func (c *groupCount) run(ctx context.Context) {
 	}
 }
 
-// check notes that this group reads the stream. It returns ErrTooManyGroups if more than two groups
+// checkGroups notes that this group reads the stream. It returns ErrTooManyGroups if more than two groups
 // read the stream.
-func (c *groupCount) check(ctx context.Context) error {
+func (c *coordinator) checkGroups(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lineage.CallTimeout)
 	defer cancel()
 
-	now, name := c.cfg.clock.Now(), c.cfg.Group
-	if name == "" {
-		name = leases.DefaultGroupRow
-	}
+	now, name := c.cfg.clock.Now(), cmp.Or(c.cfg.Group, leases.DefaultGroupRow)
+	rows := &leases.Table{API: c.cfg.DynamoDB, Table: c.cfg.LeaseTable, Stream: leases.GroupRowsPrefix + c.stream.Arn}
 
-	rows := &leases.Table{API: c.cfg.DynamoDB, Table: c.cfg.LeaseTable, Stream: leases.GroupRowsPrefix + c.stream}
 	if _, _, err := store.Apply(ctx, rows.API, rows.Update(name).SetValue(leases.GroupSeenAt, dynamo.Millis(now))); err != nil {
 		return fmt.Errorf("streams: note the group %q: %w", c.cfg.Group, err)
 	}
@@ -57,7 +49,7 @@ func (c *groupCount) check(ctx context.Context) error {
 	// after three intervals.
 	recent := now.Add(-max(leases.GroupSeenFactor*c.cfg.discoverEvery, leases.GroupSeenAtLeast))
 
-	groups, err := leases.RecentGroups(ctx, rows.API, rows.Table, c.stream, recent)
+	groups, err := leases.RecentGroups(ctx, rows.API, rows.Table, c.stream.Arn, recent)
 	if err != nil {
 		return err
 	}

@@ -69,10 +69,10 @@ func TestAWorkerExpiresByTheBeginOfALook(t *testing.T) {
 			if _, err := c.look(ctx, &g, true); err != nil {
 				t.Fatal(err)
 			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
+			c.poller.mu.Lock()
+			defer c.poller.mu.Unlock()
 
-			return len(c.held) > 0
+			return len(c.poller.held) > 0
 		}
 
 		look()
@@ -122,8 +122,8 @@ func TestAWorkerWithoutALeaseHasItsShareFromTheBeginOfALook(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if len(c.held) != 1 {
-			t.Errorf("%d of 2 leases are taken", len(c.held))
+		if len(c.poller.held) != 1 {
+			t.Errorf("%d of 2 leases are taken", len(c.poller.held))
 		}
 		cancel()
 		_ = g.Wait()
@@ -162,10 +162,10 @@ func TestAChangeCountsFromTheEndOfALook(t *testing.T) {
 						}
 						time.Sleep(c.scanInterval)
 					}
-					c.mu.Lock()
-					defer c.mu.Unlock()
+					c.poller.mu.Lock()
+					defer c.poller.mu.Unlock()
 
-					return len(c.held) > 0
+					return len(c.poller.held) > 0
 				}
 
 				// The rows of the workers are read first, and then the leases. The read takes 4 s.

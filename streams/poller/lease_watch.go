@@ -71,19 +71,14 @@ func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
 				c.cfg.Log.Warn("looking after the leases failed; retrying", "stream", c.stream.Arn, "err", err)
 			}
 		}
-		timer.Reset(c.pause(time.Now()))
+		// Sooner than scanInterval if a worker without a further sign of life expires before.
+		timer.Reset(c.sight.workers.NextExpiry(time.Now(), c.cfg.LeaseDuration, c.scanInterval))
 	}
 }
 
 // checkSoon makes watch check the leases at once.
 func (c *coordinator) checkSoon() {
 	worker.Nudge(c.check)
-}
-
-// pause returns the pause before the next look: scanInterval, or less if a worker without a further
-// sign of life expires sooner.
-func (c *coordinator) pause(now time.Time) time.Duration {
-	return c.sight.workers.NextExpiry(now, c.cfg.LeaseDuration, c.scanInterval)
 }
 
 // look looks at the workers, and at the leases if that is due or asked for. It reports
@@ -163,7 +158,7 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 		Me:            c.cfg.Owner,
 		LeaseDuration: c.cfg.LeaseDuration,
 		ScanInterval:  c.scanInterval,
-		Holds:         c.holds,
+		Holds:         c.poller.holds,
 		Workers:       workers,
 	}.Decide(c.sight.leases, began)
 
@@ -212,10 +207,10 @@ func (c *coordinator) deleteWorkers(ctx context.Context, now time.Time) error {
 // or after began. A missing row was deleted, and is restored. A lease with another owner is lost.
 // compareHeld also sets childKnown for the shards that have children.
 func (c *coordinator) compareHeld(began time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.poller.mu.Lock()
+	defer c.poller.mu.Unlock()
 
-	for id, w := range c.held {
+	for id, w := range c.poller.held {
 		l := c.sight.leases[id]
 
 		switch {
@@ -228,7 +223,7 @@ func (c *coordinator) compareHeld(began time.Time) {
 	}
 
 	for _, lease := range c.sight.leases {
-		if parent := c.held[lease.Parent]; parent != nil {
+		if parent := c.poller.held[lease.Parent]; parent != nil {
 			parent.Reader.ChildKnown.Store(true)
 		}
 	}

@@ -25,9 +25,12 @@ type Poller struct {
 
 	log    worker.LogThrottle
 	mu     sync.Mutex
-	held   map[*shards.Worker]struct{}
+	held   map[string]*shards.Worker // by shard, of the stream that is being read
 	health error
 }
+
+// errNotStarted is the health of a poller before Run.
+var errNotStarted = errors.New("streams: poller has not started")
 
 // New returns a poller that is ready to run. It reports every fault of cfg.
 func New(cfg Config) (*Poller, error) {
@@ -36,10 +39,10 @@ func New(cfg Config) (*Poller, error) {
 	}
 
 	p := &Poller{
-		cfg:  cfg.withDefaults(),
-		held: map[*shards.Worker]struct{}{},
+		cfg:    cfg.withDefaults(),
+		held:   map[string]*shards.Worker{},
+		health: errNotStarted,
 	}
-	p.health = errNotStarted
 	p.memory.Limit = p.cfg.maxPendingBytes
 	p.scheduler, p.queues = p.cfg.newScheduler()
 
@@ -109,25 +112,33 @@ func (p *Poller) forwardHints(ctx context.Context) {
 		}
 
 		p.mu.Lock()
-		for w := range p.held {
+		for _, w := range p.held {
 			w.Wake()
 		}
 		p.mu.Unlock()
 	}
 }
 
-func (p *Poller) addWorker(w *shards.Worker) {
+func (p *Poller) add(w *shards.Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	p.held[w] = struct{}{}
+	p.held[w.ID] = w
 }
 
-func (p *Poller) removeWorker(w *shards.Worker) {
+func (p *Poller) remove(w *shards.Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	delete(p.held, w)
+	delete(p.held, w.ID)
+}
+
+// holds reports whether this worker reads the shard.
+func (p *Poller) holds(shard string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.held[shard] != nil
 }
 
 // Health returns nil while the poller takes part in reading a stream, and otherwise the reason why
@@ -155,7 +166,7 @@ func (p *Poller) Lags() []streams.Lag {
 
 	now := time.Now()
 	lags := make([]streams.Lag, 0, len(p.held))
-	for w := range p.held {
+	for _, w := range p.held {
 		lags = append(lags, w.Reader.Lag(now))
 	}
 

@@ -18,13 +18,10 @@ import (
 // inspector returns an Inspector of the tables.
 func (w *testEnv) inspector() status.Inspector {
 	return status.Inspector{
-		Streams:         dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
-		DynamoDB:        w.db,
-		TableName:       ordersTable,
-		LeaseTable:      leasesTable,
-		DeadLetterTable: deadTable,
-		Handlers:        []string{"h"},
-		Watch:           2 * time.Second,
+		Streams:  dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
+		Queue:    w.queue(),
+		Handlers: []string{"h"},
+		Watch:    2 * time.Second,
 	}
 }
 
@@ -216,12 +213,12 @@ func TestStatusOfATableWithoutAStream(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		w := newTestEnv(t, 1)
 		i := w.inspector()
-		i.TableName = leasesTable
+		i.Queue.TableName = leasesTable
 
 		if s := w.status(i); s.State != status.StreamNone || !hasProblem(s, "has no stream") || len(s.Lag(time.Hour, time.Now()).Reasons) != 1 {
 			t.Errorf("status %+v", s)
 		}
-		i.TableName = "no-such-table"
+		i.Queue.TableName = "no-such-table"
 
 		if _, err := i.Status(t.Context()); err == nil || errors.Is(err, context.Canceled) {
 			t.Errorf("of a table that does not exist: %v", err)

@@ -35,7 +35,7 @@ func (p *runningPoller) terms() []*holders.Term {
 	p.Poller.mu.Lock()
 	defer p.Poller.mu.Unlock()
 
-	for w := range p.Poller.held {
+	for _, w := range p.Poller.held {
 		terms = append(terms, &w.Lease.Alive.Term)
 	}
 

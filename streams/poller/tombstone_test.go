@@ -19,7 +19,7 @@ func TestAFinishedShardIsNeverTakenForANewOne(t *testing.T) {
 		w := newTestEnv(t, 1)
 		table := w.table()
 		ctx := t.Context()
-		finished := leases.Lease{Stream: w.arn, Shard: "s", FinishedAt: time.Now(), Gaps: 2}
+		finished := leases.Lease{Shard: "s", FinishedAt: time.Now(), Gaps: 2}
 		w.insert(finished)
 
 		if err := table.Bury(ctx, w.lease("s")); err != nil {

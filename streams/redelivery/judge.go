@@ -25,7 +25,7 @@ var errNotJudged = errors.New("streams: the record is not judged yet")
 //   - The next holders have not come to the record yet (errNotJudged): they will deliver or adopt it.
 //   - They have passed the record without adopting it: it is not delivered.
 func (q *Queues) judge(ctx context.Context, r streams.Record, epoch int64) (bool, error) {
-	table := &leases.Table{API: q.cfg.DynamoDB, Table: q.cfg.LeaseTable, Stream: store.GroupKey(q.cfg.Group, r.StreamARN)}
+	table := &leases.Table{API: q.table.API, Table: q.cfg.LeaseTable, Stream: store.GroupKey(q.cfg.Group, r.StreamARN)}
 
 	lease, ok, err := table.Get(ctx, r.ShardID)
 	if err != nil {

@@ -265,12 +265,6 @@ func (q *Queue) knows(hash store.ItemHash) bool {
 	return q.items[hash] != nil
 }
 
-// readAgain makes the queue look for rows that another process has added.
-func (q *Queue) readAgain() {
-	q.stale.Store(true)
-	q.wakeUp()
-}
-
 func (q *Queue) passPause() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()

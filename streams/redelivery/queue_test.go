@@ -45,22 +45,14 @@ func testQueues(t *testing.T) (*Queues, *embeddedtest.Transport) {
 	scheduler := lanes.NewScheduler(&lanes.Config{
 		Handlers:    handlers,
 		Concurrency: 64,
+		Owner:       "w",
 		Log:         embeddedtest.Quiet(),
 		Retries:     table,
 		Clock:       &dynamo.Clock{},
 		Calls:       &lanes.Gate{},
 	})
 
-	return NewQueues(&Config{
-		DynamoDB:        client,
-		LeaseTable:      "leases",
-		DeadLetterTable: "dead-letters",
-		Owner:           "w",
-		Handlers:        handlers,
-		LeaseDuration:   10 * time.Second,
-		Log:             embeddedtest.Quiet(),
-		Clock:           &dynamo.Clock{},
-	}, table, scheduler), transport
+	return NewQueues(&Config{Config: scheduler.Cfg, LeaseTable: "leases", LeaseDuration: 10 * time.Second}, scheduler), transport
 }
 
 // heldForAnHour is the work of a queue whose lease is held.

@@ -3,18 +3,15 @@ package redelivery
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
-	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
 	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/retryqueue"
-	"ratchet/streams/store"
 )
 
 // Queues runs the retry queues of this worker's handlers. For each handler there
@@ -52,28 +49,23 @@ const retryLeases = 5
 
 // Config says how the retry queues are delivered. All fields but StreamARN must be set.
 type Config struct {
-	DynamoDB        store.API
-	StreamARN       string
-	LeaseTable      string
-	DeadLetterTable string
-	Owner           string
-	Group           string
-	Handlers        []streams.Handler // with their defaults
-	OnGap           streams.GapPolicy
-	PollIdle        time.Duration
-	LeaseDuration   time.Duration // of the leases of shards
-	DrainTimeout    time.Duration
-	Events          streams.Events
-	Log             *slog.Logger
-	Clock           *dynamo.Clock
+	*lanes.Config // of the scheduler
+	StreamARN     string
+	LeaseTable    string
+	OnGap         streams.GapPolicy
+	PollIdle      time.Duration
+	LeaseDuration time.Duration // of the leases of shards
+	DrainTimeout  time.Duration
 }
 
 // NewQueues returns the queues of the scheduler's handlers, which use the same table.
-func NewQueues(cfg *Config, table *retryqueue.Table, scheduler *lanes.Scheduler) *Queues {
+func NewQueues(cfg *Config, scheduler *lanes.Scheduler) *Queues {
+	table := cfg.Retries
+
 	q := &Queues{
 		cfg:           cfg,
 		table:         table,
-		leases:        &leases.Table{API: cfg.DynamoDB, Table: cfg.LeaseTable, Stream: retryqueue.SourcePrefix + table.Scope, Clock: cfg.Clock},
+		leases:        &leases.Table{API: table.API, Table: cfg.LeaseTable, Stream: retryqueue.SourcePrefix + table.Scope, Clock: cfg.Clock},
 		scheduler:     scheduler,
 		leaseDuration: retryLeases * cfg.LeaseDuration,
 		interval:      min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
@@ -186,7 +178,8 @@ func (q *Queues) learnAdditions(ctx context.Context, count int64) error {
 	defer q.Mu.Unlock()
 
 	for _, queue := range q.Held {
-		queue.readAgain()
+		queue.stale.Store(true)
+		queue.wakeUp()
 	}
 
 	return nil
@@ -196,7 +189,7 @@ func (q *Queues) learnAdditions(ctx context.Context, count int64) error {
 // into a queue. The item is not delivered before.
 func (q *Queues) knownAfter() time.Duration { return 2 * q.interval }
 
-// leases.Read returns the leases of this worker's handlers, and how often records were put
+// readLeases returns the leases of this worker's handlers, and how often records were put
 // into the queues by other processes. It stores the leases that are missing.
 func (q *Queues) readLeases(ctx context.Context) (_ []leases.Lease, additions int64, err error) {
 	all, _, err := q.leases.Read(ctx)

@@ -16,8 +16,8 @@ import (
 // handled, the dead letter is deleted. If the handler gives the record up again, the dead letter
 // gets the new error. If the handler skips the record, the dead letter gets the reason.
 func (i *queuedItem) redrive(ctx context.Context, shard *lanes.Shard, row retryqueue.Row) (_ retryqueue.Row, done bool, err error) {
-	q := i.queue
-	letters := deadletters.Letters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group, Clock: q.queues.cfg.Clock, Check: q.queues.table.Check(row)}
+	q, table := i.queue, i.queue.queues.table
+	letters := deadletters.Letters{DynamoDB: table.API, Table: table.Table, Group: q.queues.cfg.Group, Clock: table.Clock, Check: table.Check(row)}
 
 	letter, err := letters.Get(ctx, q.h.Name, row.DeadLetter)
 	switch {

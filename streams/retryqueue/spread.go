@@ -1,6 +1,7 @@
 package retryqueue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -135,12 +136,7 @@ func (t *Table) hasRoom(handler string, bytes int) bool {
 		s.second, s.units = second, 0
 	}
 
-	share := t.Share
-	if share == 0 {
-		share = defaultShare
-	}
-
-	if s.units >= share {
+	if s.units >= cmp.Or(t.Share, defaultShare) {
 		s.fullUntil = now.Add(fullFor)
 		return false
 	}

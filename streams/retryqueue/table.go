@@ -173,11 +173,11 @@ func (t *Table) query(source, prefix string) *dynamodb.QueryInput {
 // List returns all rows of a handler, those of an item in their order. Refused rows are included, because
 // their items wait, too.
 func (t *Table) List(ctx context.Context, handler string) ([]Row, error) {
-	var rows rowList
+	var rows []Row
 	err := t.each(ctx, handler, t.appendTo(&rows))
 
 	if t.Keys(handler) > 1 {
-		rows.sort()
+		sortByID(rows)
 	}
 
 	return rows, err
@@ -185,7 +185,7 @@ func (t *Table) List(ctx context.Context, handler string) ([]Row, error) {
 
 // ListUnder is List of the rows under one of the keys of the queue.
 func (t *Table) ListUnder(ctx context.Context, handler string, key int) ([]Row, error) {
-	var rows rowList
+	var rows []Row
 	err := t.eachUnder(ctx, handler, t.source(handler, key), rowPrefix, t.appendTo(&rows))
 
 	return rows, err
@@ -197,26 +197,24 @@ func (t *Table) ofItem(ctx context.Context, handler string, hash store.ItemHash)
 		return nil, err
 	}
 
-	var rows rowList
+	var rows []Row
 	for _, source := range t.sourcesOf(handler, hash) {
 		if err := t.eachUnder(ctx, handler, source, itemPrefix(hash), t.appendTo(&rows)); err != nil {
 			return nil, err
 		}
 	}
-	rows.sort()
+	sortByID(rows)
 
 	return rows, nil
 }
 
-// rowList is a list of rows without their records.
-type rowList []Row
-
-// sort puts the rows of each item into their order, whatever keys they are under.
-func (l rowList) sort() {
-	slices.SortStableFunc(l, func(a, b Row) int { return cmp.Compare(a.id, b.id) })
+// sortByID puts the rows of each item into their order, whatever keys they are under.
+func sortByID(rows []Row) {
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.id, b.id) })
 }
 
-func (t *Table) appendTo(rows *rowList) func(dynamo.Item) error {
+// appendTo adds rows without their records.
+func (t *Table) appendTo(rows *[]Row) func(dynamo.Item) error {
 	return func(item dynamo.Item) error {
 		if row, ok := t.decode(item); ok {
 			row.record = nil

@@ -14,7 +14,7 @@ import (
 // stream before it, were lost before they were handled. It is zero if none were, as far as their leases say.
 // It reads the leases only.
 func (i Inspector) LastGap(ctx context.Context) (time.Time, error) {
-	row, err := lineage.CurrentRow(ctx, i.DynamoDB, i.LeaseTable, store.GroupKey(i.Group, i.TableName))
+	row, err := lineage.CurrentRow(ctx, i.Queue.DynamoDB, i.Queue.LeaseTable, store.GroupKey(i.Queue.Group, i.Queue.TableName))
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -26,7 +26,7 @@ func (i Inspector) LastGap(ctx context.Context) (time.Time, error) {
 		return last, nil
 	}
 
-	stored, err := leases.Read(ctx, i.DynamoDB, i.LeaseTable, store.GroupKey(i.Group, arn))
+	stored, err := leases.Read(ctx, i.Queue.DynamoDB, i.Queue.LeaseTable, store.GroupKey(i.Queue.Group, arn))
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -18,17 +18,14 @@ import (
 )
 
 // Inspector looks at how far a table's stream has been handled. It needs no worker and changes
-// nothing. All fields up to DeadLetterTable must be set.
+// nothing. Streams and Queue must be set.
 //
 // It reads the first records after the checkpoint of each unfinished shard. While it does, it is
 // one more reader of the shard, beside the workers; see ErrTooManyGroups.
 type Inspector struct {
-	Streams         lineage.API
-	DynamoDB        store.API
-	TableName       string
-	LeaseTable      string
-	DeadLetterTable string
-	Group           string // as Config.Group
+	Streams lineage.API
+	// Queue names the table of the stream, the group, and the tables of leases and dead letters.
+	Queue retryqueue.Queue
 	// Handlers are the names of the handlers to report on.
 	Handlers []string
 	// Count is how many records after the checkpoint are counted in each shard. Counting ends after
@@ -129,7 +126,7 @@ type HandlerStatus struct {
 	Since   time.Time `json:"since,omitzero"`
 	NextTry time.Time `json:"nextTry,omitzero"`
 	Error   string    `json:"error,omitempty"`
-	// deadletters.Letters is how many records the handler gave up on.
+	// DeadLetters is how many records the handler gave up on.
 	DeadLetters int `json:"deadLetters"`
 	// PausedAt is since when the handler is paused, zero if it is not.
 	PausedAt time.Time `json:"pausedAt,omitzero"`
@@ -150,7 +147,7 @@ func (i Inspector) Status(ctx context.Context) (Status, error) {
 	i.Count = cmp.Or(i.Count, lineage.MaxPageSize)
 	i.Watch = cmp.Or(i.Watch, 5*time.Second)
 
-	s := Status{Table: i.TableName, Group: i.Group, Workers: []string{}, Shards: []ShardStatus{}, Problems: []string{}}
+	s := Status{Table: i.Queue.TableName, Group: i.Queue.Group, Workers: []string{}, Shards: []ShardStatus{}, Problems: []string{}}
 	if err := i.findStream(ctx, &s); err != nil {
 		return Status{}, err
 	}
@@ -161,18 +158,17 @@ func (i Inspector) Status(ctx context.Context) (Status, error) {
 		}
 	}
 
-	queues, _, err := i.retryQueue().Leases().Read(ctx)
+	paused, err := i.Queue.Paused(ctx)
 	if err != nil {
 		return Status{}, err
 	}
-	leases := leases.ByShard(queues)
 
 	for _, name := range i.Handlers {
 		h, err := i.handlerStatus(ctx, name)
 		if err != nil {
 			return Status{}, err
 		}
-		h.PausedAt = leases[name].PausedAt
+		h.PausedAt = paused[name]
 		s.Handlers = append(s.Handlers, h)
 	}
 	s.findProblems()
@@ -182,12 +178,12 @@ func (i Inspector) Status(ctx context.Context) (Status, error) {
 
 // findStream finds the stream that is being read.
 func (i Inspector) findStream(ctx context.Context, s *Status) error {
-	latest, err := lineage.LatestStream(ctx, i.DynamoDB, i.TableName)
+	latest, err := lineage.LatestStream(ctx, i.Queue.DynamoDB, i.Queue.TableName)
 	if err != nil {
 		return err
 	}
 
-	row, err := lineage.CurrentRow(ctx, i.DynamoDB, i.LeaseTable, store.GroupKey(i.Group, i.TableName))
+	row, err := lineage.CurrentRow(ctx, i.Queue.DynamoDB, i.Queue.LeaseTable, store.GroupKey(i.Queue.Group, i.Queue.TableName))
 	if err != nil {
 		return err
 	}
@@ -236,17 +232,24 @@ func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 // changes its own row or a lease within i.Watch. watchLeases returns the leases as it has read them
 // last.
 func (i Inspector) watchLeases(ctx context.Context, arn string) (stored []leases.Lease, alive []string, err error) {
-	table := &leases.Table{API: i.DynamoDB, Table: i.LeaseTable, Stream: store.GroupKey(i.Group, arn)}
-
-	if stored, err = leases.Read(ctx, table.API, table.Table, table.Stream); err != nil {
-		return nil, nil, err
-	}
+	table := &leases.Table{API: i.Queue.DynamoDB, Table: i.Queue.LeaseTable, Stream: store.GroupKey(i.Queue.Group, arn)}
 
 	signs := signsOfLife{counters: map[string]int64{}, alive: map[string]bool{}}
-	signs.noticeLeases(stored)
 
 	deadline, pause := time.Now().Add(i.Watch), max(i.Watch/20, time.Millisecond)
-	for look := 1; ; look++ {
+	for look := 0; ; look++ {
+		// The leases are read less often than the workers, because a stream may have many leases.
+		over := time.Now().After(deadline)
+		if over || look%leasesEvery == 0 {
+			if stored, err = leases.Read(ctx, table.API, table.Table, table.Stream); err != nil {
+				return nil, nil, err
+			}
+
+			for _, l := range stored {
+				signs.notice(l.Shard, l.Counter, l.Owner)
+			}
+		}
+
 		workers, err := table.ReadWorkers(ctx)
 		if err != nil {
 			return nil, nil, err
@@ -254,15 +257,6 @@ func (i Inspector) watchLeases(ctx context.Context, arn string) (stored []leases
 
 		for _, w := range workers {
 			signs.notice(w.Owner, w.Counter, w.Owner)
-		}
-
-		// The leases are read less often than the workers, because a stream may have many leases.
-		over := time.Now().After(deadline)
-		if over || look%leasesEvery == 0 {
-			if stored, err = leases.Read(ctx, table.API, table.Table, table.Stream); err != nil {
-				return nil, nil, err
-			}
-			signs.noticeLeases(stored)
 		}
 
 		if over || signs.ofAll(stored) {
@@ -292,12 +286,6 @@ func (s signsOfLife) notice(key string, counter int64, owner string) {
 
 	if known && before != counter && owner != "" {
 		s.alive[owner] = true
-	}
-}
-
-func (s signsOfLife) noticeLeases(leases []leases.Lease) {
-	for _, l := range leases {
-		s.notice(l.Shard, l.Counter, l.Owner)
 	}
 }
 
@@ -367,16 +355,12 @@ func shardsOf(l lineage.Listing, known map[string]leases.Lease, alive []string) 
 	return shards, finished
 }
 
-func (i Inspector) retryQueue() retryqueue.Queue {
-	return retryqueue.Queue{DynamoDB: i.DynamoDB, TableName: i.TableName, DeadLetterTable: i.DeadLetterTable, LeaseTable: i.LeaseTable, Group: i.Group}
-}
-
 // handlerStatus counts the records that wait for a handler and its dead letters.
 func (i Inspector) handlerStatus(ctx context.Context, name string) (HandlerStatus, error) {
 	h := HandlerStatus{Name: name}
-	letters := i.retryQueue().Letters()
+	letters := i.Queue.Letters()
 
-	items, err := retryqueue.Items(ctx, letters, i.TableName, name)
+	items, err := retryqueue.Items(ctx, letters, i.Queue.TableName, name)
 	if err != nil {
 		return h, err
 	}
