@@ -49,7 +49,7 @@ type Suspect struct {
 	died  *leases.TryNote // the note of the lease when it was taken, whose batch is tried alone; nil: none
 	Left  int             // how many more records are handed out in batches or alone; used by the reader only
 	Begin func(context.Context, *leases.TryNote) error
-	Ended func(*leases.TryNote)
+	Ended func(context.Context, *leases.TryNote)
 
 	// note is what the lease has stored. The reader uses it between batches, and the call that is
 	// tried alone uses it while it runs: never both at once.
@@ -124,9 +124,10 @@ func (s *Scheduler) tryAlone(l *lane, h *streams.Handler, d *delivery, suspect *
 	}
 
 	done, pause = s.tryHandler(l, h, d)
-	// The call has returned, so the record did not end the process.
+	// The call has returned, so the record did not end the process. Stored before the next call begins: if that one ends the
+	// process, this record would count the death.
 	suspect.note = note.With(sequence, h.Name, 0)
-	suspect.Ended(suspect.note)
+	suspect.Ended(l.shard.Work, suspect.note)
 
 	return done, pause
 }

@@ -1,6 +1,7 @@
 package poller
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"strconv"
@@ -128,6 +129,63 @@ func TestNoCallRunsBesideOneThatIsTriedAlone(t *testing.T) {
 
 		if beside < 2 || alone == 0 || ofOthers < items {
 			t.Errorf("%d calls were tried alone, up to %d others ran at once, and %d of another poller", alone, beside, ofOthers)
+		}
+	})
+}
+
+// TestARecordThatReturnedCountsNoDeathOfAnother: that its call has returned is stored before the next call begins, however
+// long that takes. Otherwise it would count a death that another shard's record causes meanwhile.
+func TestARecordThatReturnedCountsNoDeathOfAnother(t *testing.T) {
+	const items = 10
+
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 2)
+		l := newRecorder()
+		w.writeVersions(items, 1)
+
+		p := w.start(w.config(l.handle, defaultTimes))
+		sleepUntil(t, time.Minute, func() bool {
+			return l.distinct() == items && w.leases()[0].Checkpoint != "" && w.leases()[1].Checkpoint != ""
+		})
+		w.stopped(p)
+
+		for _, lease := range w.leases() {
+			w.dieAt(w.table(), lease.Shard, &leases.TryNote{UpTo: anyRecord})
+		}
+		w.writeVersion(items, 2)
+
+		transport, slowly := w.intercept()
+		transport.Before(func(c *embeddedtest.Call) error {
+			// A note without tries.
+			if c.Is("UpdateItem") && bytes.Contains(c.Body(), []byte(`{"M":{}}`)) {
+				time.Sleep(time.Second)
+			}
+
+			return nil
+		})
+
+		alone := map[string]int{}
+		l = newRecorder()
+		p = w.start(w.config(func(ctx context.Context, r streams.Record) error {
+			tried := 0
+
+			for _, lease := range w.leases() {
+				if lease.Trying.IsTried() {
+					tried++
+				}
+			}
+
+			if alone[r.ShardID]++; tried != 1 { // no lock: the calls run one at a time
+				t.Errorf("%d records are noted as tried during a call", tried)
+			}
+
+			return l.handle(ctx, r)
+		}, defaultTimes, slowly))
+		sleepUntil(t, 5*time.Minute, func() bool { return l.distinct() == items })
+		w.stopped(p)
+
+		if len(alone) != 2 {
+			t.Errorf("calls were tried alone in %d shards", len(alone))
 		}
 	})
 }

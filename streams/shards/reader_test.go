@@ -111,7 +111,7 @@ func suspectReader(t *testing.T, handle streams.HandlerFunc, records, left int, 
 	notes = new(int)
 	suspect := lanes.NewSuspect(leases.Lease{Trying: died}, left)
 	suspect.Begin = func(context.Context, *leases.TryNote) error { *notes++; return nil }
-	suspect.Ended = func(*leases.TryNote) {}
+	suspect.Ended = func(context.Context, *leases.TryNote) {}
 	r.Lanes.Suspect.Store(suspect)
 
 	last := page{records: make([]streamtypes.Record, records)}

@@ -102,7 +102,7 @@ func NewWorker(ctx context.Context, parts Parts, l leases.Lease, held *holders.H
 
 	if l.IsSuspect() {
 		suspect := lanes.NewSuspect(l, lanes.SuspectWindows*cfg.MaxPending)
-		suspect.Begin, suspect.Ended = w.beginTry, w.noteTry
+		suspect.Begin, suspect.Ended = w.beginTry, w.endTry
 		w.trying = l.Trying
 		w.lanes.Suspect.Store(suspect)
 		w.Cfg.Log.Warn("the workers of a shard have ended several times at the same records; these are handled few at a time",
@@ -314,23 +314,36 @@ func (w *Worker) toStore() leases.Progress {
 func (w *Worker) beginTry(ctx context.Context, note *leases.TryNote) error {
 	before := w.setTrying(note)
 
-	// A write that hangs must leave time for another write.
+	err := w.storeTry(ctx)
+	if err != nil {
+		w.setTrying(before)
+		w.Touch()
+	}
+
+	return err
+}
+
+// endTry stores the note about a record whose call has returned, also during a stop. If the write fails, the lease is
+// written with the note soon.
+func (w *Worker) endTry(ctx context.Context, note *leases.TryNote) {
+	w.setTrying(note)
+
+	if w.storeTry(context.WithoutCancel(ctx)) != nil {
+		w.Touch()
+	}
+}
+
+// storeTry writes the lease with the note. A write that hangs must leave time for another write.
+func (w *Worker) storeTry(ctx context.Context) error {
 	call, cancel := context.WithDeadline(ctx, w.Lease.NextDeadline(time.Now()))
 	defer cancel()
 
 	err := w.WriteProgress(call)
 	if err != nil {
 		w.Cfg.Events.Fault("UpdateItem", w.ID, err)
-		w.noteTry(before)
 	}
 
 	return err
-}
-
-// noteTry makes the lease be written with the note.
-func (w *Worker) noteTry(note *leases.TryNote) {
-	w.setTrying(note)
-	w.Touch()
 }
 
 // setTrying sets the note and returns the former one.
