@@ -231,10 +231,11 @@ SIMSEEDS ?= 10000
 DELIVERIES ?= 10000
 SUBJECTS ?= 10000
 CROWD ?= 10000
+CALLERS ?= 200
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES SUBJECTS CROWD LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS CRASHES WORKERKILLS OPS CLIENTS STEPS ACCEPTED REFUSED CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS DELIVERIES SUBJECTS CROWD CALLERS LONG_FUZZTIME)
 	go test -race -cpu 1 $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./embedded -count=1 -run PowerFailure -timeout 2h -v -args -cuts $(CUTS)
@@ -245,6 +246,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./operate/inspect -count=1 -run TestEachRecordedFactIsOneMoment -timeout 1h -args -timeline-orders 1000
 	go test ./server -count=1 -run HalfBodies -timeout 1h -v -args -halves 3000
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankACarrierAndAReceiverThatAreDown' -timeout 2h -args -all-points
+	go test ./transitions -count=1 -run TestConcurrentRequestsApplyEachIDOnce -timeout 1h -args -callers $(CALLERS)
 	go test ./payments -count=1 -run TestCrashAtAnyCall -timeout 1h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)

@@ -1,6 +1,7 @@
 package transitions_test
 
 import (
+	"flag"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -12,14 +13,16 @@ import (
 	"ratchet/workflow"
 )
 
+var callers = flag.Int("callers", 60, "goroutines that move the same ten orders at once")
+
 // TestConcurrentRequestsApplyEachIDOnce sends the same and competing transitions to
-// the same orders from 200 goroutines. Each id must be applied once, and each order's
+// the same orders from many goroutines. Each id must be applied once, and each order's
 // history must be a path through the definition.
 func TestConcurrentRequestsApplyEachIDOnce(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newOrders maker) {
 		const orders = 10
 
-		goroutines := 200
+		goroutines := *callers
 		if testing.Short() {
 			goroutines = 30
 		}

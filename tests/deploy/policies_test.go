@@ -246,7 +246,7 @@ func TestAlarmsHaveRunbooks(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The names of Prometheus' alerts; tests/monitoring compares the page with the rules.
+	// The names of Prometheus' alerts; tests/system compares the page with the rules.
 	incidents, err := os.ReadFile("../../docs/operate/incidents.md")
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ type Settings struct {
 	// the command accepts, also for the commands below it.
 	taken, Used map[*cobra.Command][]*FlagGroup
 	shared      map[*cobra.Command]*pflag.FlagSet
-	// sets has the flags of each combination of groups, by the groups' names.
+	// sets has the flags of each group, by its name, and of each combination of groups, by their names with a space behind each.
 	sets map[string]*pflag.FlagSet
 
 	JSON  bool

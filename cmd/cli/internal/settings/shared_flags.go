@@ -181,8 +181,8 @@ func (s *Settings) DefineFlags(c *cobra.Command, inherited ...*FlagGroup) []*Fla
 	return groups
 }
 
-// flagsOf returns the flags of the groups. Commands that take the same groups share them, because a program runs one command:
-// flags of its own for each command would take longer than all else that a start does.
+// flagsOf returns the flags of the groups. All commands that take a group share its flags, and those with the same groups share
+// the set, because a program runs one command: flags of its own for each command would take longer than all else that a start does.
 func (s *Settings) flagsOf(groups []*FlagGroup) *pflag.FlagSet {
 	var key strings.Builder
 	for _, g := range FlagGroups {
@@ -195,7 +195,18 @@ func (s *Settings) flagsOf(groups []*FlagGroup) *pflag.FlagSet {
 		return flags
 	}
 
-	flags := s.SharedFlags(groups...)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+
+	for _, g := range FlagGroups {
+		if !slices.Contains(groups, g) {
+			continue
+		}
+
+		if s.sets[g.Name] == nil {
+			s.sets[g.Name] = s.SharedFlags(g)
+		}
+		flags.AddFlagSet(s.sets[g.Name])
+	}
 	s.sets[key.String()] = flags
 
 	return flags

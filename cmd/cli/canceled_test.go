@@ -1,4 +1,4 @@
-package exit_test
+package cli
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package jobrun_test
+package cli
 
 import (
 	"bytes"

@@ -1,5 +1,4 @@
-// Package privacy erases a person from a running Ratchet and looks for traces of the person.
-package privacy
+package system
 
 import (
 	"context"

@@ -1,6 +1,7 @@
-// Package monitoring holds what a system shows of itself against the catalog of metrics, the
-// page docs/operate/monitoring.md, the dashboard and the alert rules.
-package monitoring
+// Package system tests what needs a whole server: the points among the 52 of docs/internals/points.md that need several
+// packages; that a person is erased, and no trace of the person stays; and what a system shows of itself against the
+// catalog of metrics, the page docs/operate/monitoring.md, the dashboard and the alert rules.
+package system
 
 import (
 	"bytes"
@@ -34,7 +35,7 @@ type system struct {
 	far *receiver
 }
 
-func start(t *testing.T) *system {
+func startSystem(t *testing.T) *system {
 	t.Helper()
 
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "100") // milliseconds

@@ -1,4 +1,4 @@
-package monitoring
+package system
 
 import (
 	"flag"
@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write the table of metrics into docs/reference/metrics.md")
 
 func TestMetricsOfARunningSystem(t *testing.T) {
-	s := start(t)
+	s := startSystem(t)
 	s.work(t)
 
 	t.Run("every metric of the catalog and no other", s.showsTheCatalog)
@@ -150,5 +150,5 @@ func TestThePageListsEveryMetric(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", m.Name, m.Kind, strings.Join(m.Labels, ", "), m.Meaning)
 	}
 
-	page.HasTable(t, "../../docs/reference/metrics.md", "metrics", table.String(), *update, "go test ./tests/monitoring -run ThePage -update")
+	page.HasTable(t, "../../docs/reference/metrics.md", "metrics", table.String(), *update, "go test ./tests/system -run ThePage -update")
 }

@@ -1,6 +1,4 @@
-// Package patterns_test tests the points among the 52 of docs/internals/points.md
-// that need several packages, and compares the list itself with the tests of the module.
-package patterns_test
+package system
 
 import (
 	"encoding/json"
@@ -17,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	"go.uber.org/goleak"
 
 	"ratchet"
 	"ratchet/embedded/embeddedtest"
@@ -28,8 +25,6 @@ import (
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open returns an embedded backend with all its tables.
 func open(t *testing.T) *server.Backend {
