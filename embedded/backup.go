@@ -74,7 +74,7 @@ func (e *Engine) Backup(ctx context.Context, w io.Writer) (m Manifest, err error
 
 // backup is Backup inside the gate.
 func (e *Engine) backup(ctx context.Context, w io.Writer) (m Manifest, err error) {
-	if !e.onDisk {
+	if e.cfg.inMemory {
 		return m, errors.New("backup: the engine keeps its data in memory")
 	}
 

@@ -51,6 +51,8 @@ type Config struct {
 	Failed func(error)
 	// Log receives the engine's internal errors. Default: slog.Default().
 	Log *slog.Logger
+
+	inMemory bool // see OpenInMemory
 }
 
 // StreamsConfig says how long stream shards and their records live. With the zero value they live

@@ -26,7 +26,6 @@ import (
 type Engine struct {
 	cfg           Config
 	db            *store.DB
-	onDisk        bool // and not in memory
 	dynamodb      *dynamodb.Service
 	streams       *streams.Service
 	stepfunctions *stepfunctions.Service
@@ -60,7 +59,7 @@ func OpenInMemory(cfg Config) (*Engine, error) {
 	if cfg.Dir != "" {
 		return nil, errors.New("open engine: Config.Dir is not empty, and an engine in memory has no directory")
 	}
-	cfg.Dir = "memory"
+	cfg.Dir, cfg.inMemory = "memory", true
 
 	return openOn(vfs.NewMem(), cfg)
 }
@@ -77,10 +76,10 @@ func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 
 	// The open store holds the lock of the directory: no other engine can still send a checkpoint
 	// that is removed here.
-	e := &Engine{cfg: cfg, db: db, onDisk: fs == store.Disk}
+	e := &Engine{cfg: cfg, db: db}
 	e.keys, err = openKeys(fs, cfg.Dir, cfg.Log)
 
-	if e.onDisk {
+	if !cfg.inMemory {
 		err = errors.Join(err, removeCheckpoints(cfg.Dir))
 	}
 
