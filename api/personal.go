@@ -213,7 +213,7 @@ func needsGrant(in, pointer string) *problem {
 	return p.withField(in, pointer, "the answer would confirm a guess of personal data")
 }
 
-// maySearch returns the problem of a caller that searches by a value which it may not see.
+// maySearch returns the problem of a caller that searches by personal data without the right to see personal data.
 func (c caller) maySearch(in, pointer, value string) *problem {
 	if value == "" || c.Personal {
 		return nil

@@ -74,9 +74,8 @@ type Lag struct {
 	// found that since it read records, Age is the age of the newest record that was read. ±1 s,
 	// because the service floors creation times to the second.
 	Age time.Duration
-	// Unread is the age of the oldest record that is not read, at most: of the newest one that is read, and 0
-	// while the newest page was empty. Records that are read do not count, however long a handler, or a pause
-	// of it, makes them wait.
+	// Unread is at least the age of the oldest unread record: the age of the newest record that was read, and 0
+	// while the newest page was empty. Records that were read do not count, however long they wait for a handler.
 	Unread time.Duration
 	// ToHorizon is how long the service will still keep the oldest unfinished
 	// record (24 h less Age). Records are lost at zero.

@@ -243,7 +243,7 @@ func (p *pagesBench) measure(ctx context.Context, asked page, root string, nextO
 	return out, nil
 }
 
-// answer asks until the API does not say that it was asked too often. The time is that of the last request.
+// answer repeats a request that the API answers with 429 Too Many Requests. The time is of the last request alone.
 func (p *pagesBench) answer(ctx context.Context, path string) ([]byte, time.Duration, error) {
 	for {
 		began := time.Now()

@@ -30,8 +30,8 @@ const (
 	kilobyte            = 1000.0
 )
 
-// benchConsolePages measures, over the store of the part api-pages, how long the console takes for a page of stored data, how many bytes
-// it has and how many read units it costs, and what it costs that people watch the overview.
+// benchConsolePages measures, over the store of the part api-pages, how long the console takes for a page of stored data, the
+// bytes and read units of a page, and the processor time and read units of an overview that people watch.
 func benchConsolePages(ctx context.Context, work size) ([]figure, error) {
 	watched := consoleWatched
 	if work.short() {

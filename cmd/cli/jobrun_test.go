@@ -168,7 +168,7 @@ func TestCtrlCPausesTheJobOfACommand(t *testing.T) {
 	}
 }
 
-// TestASecondJobOfTheKindIsNotBegun: the answer names the one that is open.
+// TestASecondJobOfTheKindIsNotBegun: the answer names the open job.
 func TestASecondJobOfTheKindIsNotBegun(t *testing.T) {
 	d := newDesk(t, ratchettest.Config{NoWorker: true})
 

@@ -86,8 +86,8 @@ func (s *Scheduler) try(l *lane, h *streams.Handler, d *delivery) (done bool, pa
 		}
 	}
 
-	s.Calls.Enter()
-	defer s.Calls.Leave()
+	s.Cfg.Calls.Enter()
+	defer s.Cfg.Calls.Leave()
 
 	return s.tryHandler(l, h, d)
 }

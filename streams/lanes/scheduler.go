@@ -28,7 +28,6 @@ type Scheduler struct {
 	queues   queues
 	Circuits []*Circuit    // by handler
 	Paused   []atomic.Bool // by handler
-	Calls    *Gate         // of handlers
 	MarkedAt atomic.Int64  // when a Rebuild last moved marks, Unix ms; 0: never
 	log      worker.LogThrottle
 	reserved int // places of Config.Concurrency that are reserved for each handler
@@ -100,11 +99,10 @@ func NewScheduler(cfg *Config) *Scheduler {
 		Cfg:      cfg,
 		Waiting:  &Waiting{table: cfg.Retries, handlers: cfg.Handlers, items: map[Item]uint64{}, loading: worker.NewCallLock()},
 		Paused:   make([]atomic.Bool, len(cfg.Handlers)),
-		Calls:    cfg.Calls,
 		reserved: reservedPlaces(cfg.Concurrency, len(cfg.Handlers)),
 		handlers: make([]handlerLanes, len(cfg.Handlers)),
 	}
-	s.Calls.expect(longestCall(cfg.Handlers))
+	cfg.Calls.expect(longestCall(cfg.Handlers))
 
 	for i := range cfg.Handlers {
 		// One circuit for all shards: an outage of the far side affects the handler in all of them.

@@ -101,10 +101,10 @@ func (s *Suspect) BeginBatch(ctx context.Context, shard *Shard, records []stream
 // worker. No other handler call runs in this process at the same time, so only this record can
 // cause a death.
 func (s *Scheduler) tryAlone(l *lane, h *streams.Handler, d *delivery, suspect *Suspect) (done bool, pause time.Duration) {
-	if pause := s.Calls.EnterAlone(); pause > 0 {
+	if pause := s.Cfg.Calls.EnterAlone(); pause > 0 {
 		return false, pause
 	}
-	defer s.Calls.LeaveAlone()
+	defer s.Cfg.Calls.LeaveAlone()
 
 	sequence := d.record.SequenceNumber
 

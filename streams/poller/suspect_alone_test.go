@@ -202,7 +202,7 @@ func TestPollersOfAProcessShareTheirCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gates = append(gates, p.scheduler.Calls)
+			gates = append(gates, p.scheduler.Cfg.Calls)
 		}
 
 		if gates[0] != gates[1] {

@@ -47,7 +47,7 @@ func (i *queuedItem) try(ctx context.Context, shard *lanes.Shard) (time.Time, er
 	known := lanes.Item{Handler: q.handler, Hash: i.hash}
 
 	// While another call is tried alone, nothing is read for this one.
-	if q.suspect.Load() && q.queues.scheduler.Calls.IsAlone() {
+	if q.suspect.Load() && q.queues.scheduler.Cfg.Calls.IsAlone() {
 		return time.Now().Add(lanes.AlonePause), nil
 	}
 	// Read before the row: if the item is added again afterwards, removeIf keeps it.
@@ -175,14 +175,14 @@ func (i *queuedItem) handle(ctx context.Context, shard *lanes.Shard, h *streams.
 	}
 
 	if suspect && tries > 0 {
-		if pause := s.Calls.EnterAlone(); pause > 0 {
+		if pause := s.Cfg.Calls.EnterAlone(); pause > 0 {
 			row.NextTry = time.Now().Add(pause)
 			return row, false, nil
 		}
-		defer s.Calls.LeaveAlone()
+		defer s.Cfg.Calls.LeaveAlone()
 	} else {
-		s.Calls.Enter()
-		defer s.Calls.Leave()
+		s.Cfg.Calls.Enter()
+		defer s.Cfg.Calls.Leave()
 	}
 
 	var begun retryqueue.TryCount

@@ -117,7 +117,7 @@ func TestAWaitingRecordIsNotReadWhileAnotherCallIsTriedAlone(t *testing.T) {
 			t.Errorf("a call of %s", c.Operation)
 			return nil
 		})
-		queues.scheduler.Calls.EnterAlone()
+		queues.scheduler.Cfg.Calls.EnterAlone()
 
 		q := &Queue{queues: queues, h: &queues.cfg.Handlers[0], Work: heldForAnHour()}
 		q.suspect.Store(true)

@@ -56,7 +56,7 @@ func newToken() string { return rand.Text()[:10] }
 var errRowChanged = errors.New("the row has changed")
 
 // Park stores a record of the stream that waits. Only the owner of its shard's lease calls it. The row of an
-// earlier owner becomes this owner's, with the calls that were made; that of a later owner stays. Of state,
+// earlier owner becomes this owner's, with the count of calls; the row of a later owner stays. Of state,
 // what is said of the calls counts, Source if the partition key is not to be chosen, and Unsure. It is true if an
 // earlier call of Park for the record under the same lease has returned a key: one of its writes had no answer
 // and may still arrive under that key, which is Source then.

@@ -37,6 +37,10 @@ const pebbleFormat = "format-version"
 // A directory that is not empty is Pebble's to judge: it may have lost its marker, or be of a version that Pebble
 // does not read.
 func (d *DB) beginInNewestFormat() error {
+	if err := d.disk.MkdirAll(d.dir, privateDir); err != nil {
+		return err
+	}
+
 	names, err := d.disk.List(d.dir)
 	if len(names) > 0 || err != nil {
 		return err

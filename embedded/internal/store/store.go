@@ -76,13 +76,10 @@ func Open(cfg Config) (*DB, error) {
 		cfg.Disk = Disk
 	}
 
-	err := cfg.Disk.MkdirAll(cfg.Dir, privateDir)
 	if cfg.Disk == Disk {
-		err = errors.Join(err, makePrivate(cfg.Dir, cfg.Log))
-	}
-
-	if err != nil {
-		return nil, openError(cfg.Dir, full(err))
+		if err := errors.Join(cfg.Disk.MkdirAll(cfg.Dir, privateDir), makePrivate(cfg.Dir, cfg.Log)); err != nil {
+			return nil, fmt.Errorf("open store in %s: %w", cfg.Dir, err)
+		}
 	}
 
 	d := &DB{

@@ -10,7 +10,7 @@ import (
 
 // Resource is something that templates create under a name that they decide.
 type Resource struct {
-	// Template is the file with it, and Word and Name say what it is, as "role" and "ratchet-worker".
+	// Template is the file that declares the resource. Word is its kind, as "role", and Name its name, as "ratchet-worker".
 	Template, Word, Name string
 	// Type and Identifier are those of the Cloud Control API.
 	Type, Identifier string
@@ -27,7 +27,7 @@ func (r *Resource) String() string { return r.Word + " " + r.Name }
 // Template is a template of CloudFormation that was read.
 type Template struct {
 	Name string
-	// Chosen: it has parameters that someone must give, so a program can do without what it creates.
+	// Chosen: the template has parameters without a default, so a program can do without its resources.
 	Chosen    bool
 	Resources []*Resource
 }
