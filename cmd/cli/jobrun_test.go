@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ func (d *desk) run(ctx context.Context, rate string) int {
 	}
 	c.SetArgs([]string{"--rate", rate, "--job-reason", "the shop has lost them"})
 	c.SetOut(&d.out)
-	c.SetErr(&d.out)
+	c.SetErr(io.Discard) // on a busy machine it gets the progress, too
 
 	err := c.ExecuteContext(ctx)
 	if err != nil {
