@@ -333,10 +333,10 @@ func declaredPermission(line string) deploy.Permission {
 }
 
 // undeclared returns what the program brings along and whose calls nothing declares.
-func (b *Backend) undeclared() (all []string) {
+func (b *Backend) undeclared() (all []deploy.Undeclared) {
 	for _, step := range b.flow.steps {
 		if step.Permissions == nil {
-			all = append(all, "the step "+step.Name)
+			all = append(all, deploy.Undeclared{Part: "the step " + step.Name, Field: "Permissions of its server.Step"})
 		}
 	}
 
@@ -344,20 +344,24 @@ func (b *Backend) undeclared() (all []string) {
 		return all
 	}
 
+	add := func(part string) {
+		all = append(all, deploy.Undeclared{Part: part, Field: "Permissions of server.Parts"})
+	}
+
 	for _, h := range b.ownHandlers {
-		all = append(all, "the handler "+h.Name)
+		add("the handler " + h.Name)
 	}
 
 	if b.Config.Parts.Bank != nil {
-		all = append(all, "the bank")
+		add("the bank")
 	}
 
 	if b.Config.Parts.Carrier != nil {
-		all = append(all, "the carrier")
+		add("the carrier")
 	}
 
 	for _, scheme := range slices.Sorted(maps.Keys(b.Config.Parts.Destinations)) {
-		all = append(all, "the destination "+scheme)
+		add("the destination " + scheme)
 	}
 
 	return all

@@ -35,9 +35,25 @@ type Program struct {
 	// Policies are the permissions, one policy for each part that has a list of them.
 	Policies []Policy
 	// Undeclared are the steps and handlers of the program itself whose permissions nothing declares.
-	Undeclared []string
+	Undeclared []Undeclared
 	// Settings are settings without which the processes would not fit the templates.
 	Settings []Setting
+}
+
+// Undeclared is a part of the program itself whose calls on AWS nothing declares.
+type Undeclared struct {
+	Part  string // as "the step reserve"
+	Field string // of the Go program, where its permissions belong
+}
+
+// UndeclaredParts returns the parts of Undeclared, an empty list if there are none.
+func (p Program) UndeclaredParts() []string {
+	parts := []string{}
+	for _, u := range p.Undeclared {
+		parts = append(parts, u.Part)
+	}
+
+	return parts
 }
 
 // Name is the name of a table or queue.

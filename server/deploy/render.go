@@ -254,7 +254,7 @@ func longest(names []string) (width int) {
 var methods = map[reflect.Type]map[string]any{reflect.TypeFor[page](): {
 	"Endpoints": page.Endpoints, "Integrations": page.Integrations, "MachineFile": page.MachineFile, "Marker": page.Marker,
 	"Parked": page.Parked, "PlaceholderWidth": page.PlaceholderWidth, "RoleWidth": page.RoleWidth, "Roles": page.Roles,
-	"Services": page.Services, "TableWidth": page.TableWidth, "Waits": page.Waits,
+	"Services": page.Services, "TableWidth": page.TableWidth, "UndeclaredParts": page.UndeclaredParts, "Waits": page.Waits,
 }}
 
 // functions are the functions of the templates.

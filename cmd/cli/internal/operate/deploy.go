@@ -3,7 +3,6 @@ package operate
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,26 +76,17 @@ func deployTemplates(s *settings.Settings, kind deploy.Kind) *cobra.Command {
 		}
 
 		if s.JSON {
-			return terminal.PrintJSON(c.OutOrStdout(), map[string]any{"dir": *dir, "files": names, "undeclared": append([]string{}, program.Undeclared...)})
+			return terminal.PrintJSON(c.OutOrStdout(), map[string]any{"dir": *dir, "files": names, "undeclared": program.UndeclaredParts()})
 		}
 
 		_, err = fmt.Fprintf(c.OutOrStdout(), "%s in %s: %s, %s\n", plural.Of(len(names), "file"), *dir,
 			plural.Of(len(program.Tables), "table"), plural.Of(len(program.Activities), "activity"))
-		for _, what := range program.Undeclared {
-			fmt.Fprintf(c.OutOrStdout(), "not declared: what %s calls on AWS; list it in Permissions of %s, []string{} if it calls only Ratchet\n", what, partOf(what))
+		for _, u := range program.Undeclared {
+			fmt.Fprintf(c.OutOrStdout(), "not declared: what %s calls on AWS; list it in %s, []string{} if it calls only Ratchet\n", u.Part, u.Field)
 		}
 
 		return err
 	}
 
 	return c
-}
-
-// partOf returns the part of the Go program that declares the permissions.
-func partOf(what string) string {
-	if strings.HasPrefix(what, "the step ") {
-		return "its server.Step"
-	}
-
-	return "server.Parts"
 }
