@@ -72,11 +72,12 @@ test vet promises: export CGO_ENABLED = 0
 test vet promises: export GOFLAGS += -trimpath -vet=off
 test vet promises: export GOGC = 400
 
-# The engines of the tests sync every write. In memory, where there is enough, that costs nothing.
+# The engines of the tests sync every write. In memory, where there is enough, that costs nothing. (testing.T.TempDir looks at
+# GOTMPDIR first, which therefore is not set to a disk here.)
 IN_MEMORY = free=$$(df --output=avail -k /dev/shm 2>/dev/null | tail -1); \
 	if [ "$${free:-0}" -gt $$((6 << 20)) ]; then \
 	  memory=$$(mktemp -d /dev/shm/ratchet-XXXXXX); trap 'rm -rf "$$memory"' EXIT; \
-	  export GOTMPDIR="$${GOTMPDIR:-$${TMPDIR:-/tmp}}" TMPDIR="$$memory"; fi
+	  export TMPDIR="$$memory"; unset GOTMPDIR; fi
 
 .PHONY: test
 test: vet ## run go vet, and every test that needs only Go; ARGS are for go test, such as -count=1
