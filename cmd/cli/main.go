@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,13 +50,23 @@ func execute(parts server.Parts) (*cobra.Command, error) {
 	return newRoot(parts).ExecuteContextC(ctx)
 }
 
-// stopOnSignals asks the command to stop at the first signal and ends the process at the second
+// oneRequest is how long further signals are part of the first one: `timeout`, and shells that run scripts, send theirs
+// to the process and to its group. It is shorter than two presses of Ctrl-C.
+const oneRequest = 150 * time.Millisecond
+
+// stopOnSignals asks the command to stop at the first signal and ends the process at a second
 // one. Work that was unfinished then is handed out again when its leases and heartbeats have run
 // out.
 func stopOnSignals(signals <-chan os.Signal, stop func(), end func(status int)) {
 	<-signals
+	first := time.Now()
 	stop()
-	<-signals
+
+	for range signals {
+		if time.Since(first) >= oneRequest {
+			break
+		}
+	}
 	fmt.Fprintln(os.Stderr, "ratchet: ended at once by a second signal")
 	end(exit.Aborted)
 }

@@ -3,24 +3,34 @@ package cli
 import (
 	"os"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"ratchet/cmd/cli/internal/exit"
 )
 
+// TestTheFirstSignalStopsAndTheSecondEndsAtOnce: the first signal may come more than once, as from `timeout`.
 func TestTheFirstSignalStopsAndTheSecondEndsAtOnce(t *testing.T) {
-	signals := make(chan os.Signal)
-	stopped, exited := make(chan struct{}), make(chan int, 1)
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal)
+		stopped, exited := 0, -1
 
-	go stopOnSignals(signals, func() { close(stopped) }, func(status int) { exited <- status })
-	signals <- os.Interrupt
-	<-stopped
+		go stopOnSignals(signals, func() { stopped++ }, func(status int) { exited = status })
+		signals <- os.Interrupt
+		time.Sleep(oneRequest - 1)
+		signals <- os.Interrupt
+		synctest.Wait()
 
-	if len(exited) != 0 {
-		t.Error("the first signal ended the process")
-	}
-	signals <- os.Interrupt
+		if stopped != 1 || exited != -1 {
+			t.Errorf("after the first signal: stopped %d times, exit status %d", stopped, exited)
+		}
 
-	if status := <-exited; status != exit.Aborted {
-		t.Errorf("exit status %d, want %d", status, exit.Aborted)
-	}
+		time.Sleep(1)
+		signals <- os.Interrupt
+		synctest.Wait()
+
+		if stopped != 1 || exited != exit.Aborted {
+			t.Errorf("after the second one: stopped %d times, exit status %d, want %d", stopped, exited, exit.Aborted)
+		}
+	})
 }
