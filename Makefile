@@ -200,7 +200,7 @@ model: ## check the protocol's model exhaustively (needs spin and a C compiler)
 fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 	@set -e; for pkg in $$(go list ./...); do \
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-20s} -fuzzminimizetime 1000x $$pkg; done; done
+	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-20s} -fuzzminimizetime 100x $$pkg; done; done
 
 FLEET_ROUNDS ?= 1
 FLEET_ORDERS ?= 24

@@ -25,9 +25,9 @@ const maxBeats = 4
 //
 //   - This worker counts its leases as valid until 3/4 of the duration after the begin of
 //     the last heartbeat that was answered in time, by its monotonic clock.
-//   - Another worker takes them when it has seen the counter unchanged for a whole duration, by its
-//     own clock, from the end of the first read that showed the counter to the begin of the last
-//     read that showed it.
+//   - Another worker takes them when it has seen the counter unchanged for a whole duration, which the
+//     row states and which may differ from its own, by its own clock, from the end of the first read
+//     that showed the counter to the begin of the last read that showed it.
 //
 // Proof: suppose that this worker counts its leases as valid when the last read begins or later,
 // because of a heartbeat b. There are three cases, and each is a contradiction. First, b was

@@ -93,12 +93,12 @@ func TestWorkersExpireByTheLocalClock(t *testing.T) {
 
 	for i := range 9 {
 		at := now.Add(time.Duration(i) * time.Second)
-		if workers.Observe([]leases.WorkerRow{row}, at, duration) || len(workers.Taking(at, duration)) != 1 {
+		if workers.Observe([]leases.WorkerRow{row}, at, duration) || len(workers.Taking(at)) != 1 {
 			t.Fatalf("after %d s: news, or expired", i)
 		}
 	}
 
-	if n := len(workers.Taking(now.Add(duration), duration)); n != 0 {
+	if n := len(workers.Taking(now.Add(duration))); n != 0 {
 		t.Error("not expired after the lease duration")
 	}
 
@@ -109,7 +109,7 @@ func TestWorkersExpireByTheLocalClock(t *testing.T) {
 		t.Error("a worker that is gone is no news")
 	}
 
-	stored := Observe(nil, []leases.Lease{{Shard: "s", Owner: "a"}}, now)
+	stored := Observe(nil, []leases.Lease{{Shard: "s", Owner: "a"}}, now, duration)
 	workers.Apply(stored)
 
 	if got := stored["s"].UnchangedSince; !got.Equal(gone) {
@@ -128,7 +128,7 @@ func TestWorkersExpireByTheLocalClock(t *testing.T) {
 	workers.Observe([]leases.WorkerRow{row}, gone.Add(2*time.Second), duration)
 	workers.Apply(stored)
 
-	if !stored["s"].ownerLeft || len(workers.Taking(gone.Add(2*time.Second), duration)) != 0 {
+	if !stored["s"].ownerLeft || len(workers.Taking(gone.Add(2*time.Second))) != 0 {
 		t.Error("the leases of a worker that has left are not free")
 	}
 }

@@ -1,6 +1,7 @@
 package holders
 
 import (
+	"cmp"
 	"time"
 
 	"ratchet/streams/leases"
@@ -19,10 +20,12 @@ type Observed struct {
 }
 
 // Observe merges a new read of the leases into the earlier observations. Leases that the new read
-// lacks are dropped.
-func Observe(before map[string]*Observed, leases []leases.Lease, now time.Time) map[string]*Observed {
+// lacks are dropped. duration is that of owners whose rows do not say how long their leases last.
+func Observe(before map[string]*Observed, leases []leases.Lease, now time.Time, duration time.Duration) map[string]*Observed {
 	after := make(map[string]*Observed, len(leases))
 	for _, l := range leases {
+		l.Duration = cmp.Or(l.Duration, duration)
+
 		next := &Observed{Lease: l, rowSince: now}
 		if l.RequestedBy != "" {
 			next.requestSince = now

@@ -1,6 +1,7 @@
 package holders
 
 import (
+	"cmp"
 	"time"
 
 	"ratchet/streams/leases"
@@ -20,12 +21,17 @@ type Worker struct {
 // goneWorkers is for how many lease durations a worker is remembered after its row was deleted.
 const goneWorkers = 10
 
-// Observe adds a read of the rows that ended at now. It reports whether the leases should be read
+// Alive reports whether the worker has shown a sign of life within the duration of its leases.
+func (w *Worker) Alive(now time.Time) bool { return now.Sub(w.UnchangedSince) < w.Duration }
+
+// Observe adds a read of the rows that ended at now. duration is that of workers whose rows do not say how long their
+// leases last. Observe reports whether the leases should be read
 // because of the rows: a worker has come or gone, or has changed leases.
 func (o Workers) Observe(rows []leases.WorkerRow, now time.Time, duration time.Duration) (news bool) {
 	seen := make(map[string]bool, len(rows))
 	for _, row := range rows {
 		seen[row.Owner] = true
+		row.Duration = cmp.Or(row.Duration, duration)
 
 		w := o[row.Owner]
 		if w == nil || w.Gone {
@@ -50,7 +56,7 @@ func (o Workers) Observe(rows []leases.WorkerRow, now time.Time, duration time.D
 		case !w.Gone:
 			w.Gone, w.UnchangedSince = true, now
 			news = true
-		case now.Sub(w.UnchangedSince) > goneWorkers*duration:
+		case now.Sub(w.UnchangedSince) > goneWorkers*w.Duration:
 			delete(o, owner)
 		}
 	}
@@ -59,10 +65,10 @@ func (o Workers) Observe(rows []leases.WorkerRow, now time.Time, duration time.D
 }
 
 // Taking returns the workers that are alive at now and take leases.
-func (o Workers) Taking(now time.Time, duration time.Duration) []string {
+func (o Workers) Taking(now time.Time) []string {
 	var out []string
 	for owner, w := range o {
-		if !w.Gone && w.State == "" && now.Sub(w.UnchangedSince) < duration {
+		if !w.Gone && w.State == "" && w.Alive(now) {
 			out = append(out, owner)
 		}
 	}
@@ -72,10 +78,10 @@ func (o Workers) Taking(now time.Time, duration time.Duration) []string {
 
 // NextExpiry returns the time from now until the first worker expires if no worker gives a further
 // sign of life, and at most most.
-func (o Workers) NextExpiry(now time.Time, duration, most time.Duration) time.Duration {
+func (o Workers) NextExpiry(now time.Time, most time.Duration) time.Duration {
 	for _, w := range o {
 		// Not for a worker that has left: its leases are free already.
-		if left := duration - now.Sub(w.UnchangedSince); left > 0 && w.State != leases.Left {
+		if left := w.Duration - now.Sub(w.UnchangedSince); left > 0 && w.State != leases.Left {
 			most = min(most, left)
 		}
 	}
@@ -98,7 +104,7 @@ func (o Workers) Apply(stored map[string]*Observed) {
 				l.UnchangedSince = w.UnchangedSince
 			}
 		default:
-			l.UnchangedSince = w.UnchangedSince
+			l.UnchangedSince, l.Duration = w.UnchangedSince, w.Duration
 			l.ownerLeft = w.State == leases.Left
 		}
 	}

@@ -23,8 +23,8 @@ type plan struct {
 // Planner decides for one worker which leases to take, to ask for and to hand
 // over. All workers follow the same rules on the same rows, so no leader is needed:
 //
-//   - A lease is expired when its owner has shown no sign of life for a whole
-//     LeaseDuration on this worker's clock, or has left. Expired leases count as free.
+//   - A lease is expired when its owner has shown no sign of life for the whole duration of the
+//     owner's leases on this worker's clock, or has left. Expired leases count as free.
 //   - A child is free only when its parent is finished.
 //   - A worker takes free leases up to its fair share. A lease that stays free for two scan
 //     intervals may be taken by any worker.
@@ -32,11 +32,10 @@ type plan struct {
 //     requests some of the busiest worker's leases: it writes its name into them. The owner drains
 //     the shard and releases the lease. The request stays and reserves the free lease.
 type Planner struct {
-	Me            string
-	LeaseDuration time.Duration
-	ScanInterval  time.Duration           // time between two observations
-	Holds         func(shard string) bool // whether this worker reads the shard now
-	Workers       []string                // the workers that are known to take leases
+	Me           string
+	ScanInterval time.Duration           // time between two observations
+	Holds        func(shard string) bool // whether this worker reads the shard now
+	Workers      []string                // the workers that are known to take leases
 }
 
 // Decide returns the plan for the observed leases at now. It reads no clock and
@@ -183,7 +182,7 @@ func (p Planner) owner(l *Observed, now time.Time) string {
 		if !p.Holds(l.Shard) {
 			return ""
 		}
-	case l.ownerLeft, now.Sub(l.UnchangedSince) >= p.LeaseDuration:
+	case l.ownerLeft, now.Sub(l.UnchangedSince) >= l.Duration:
 		return ""
 	}
 
@@ -202,7 +201,7 @@ func (p Planner) requestedBy(l *Observed, now time.Time) string {
 		return l.RequestedBy
 	}
 
-	if now.Sub(l.requestSince) >= 3*p.LeaseDuration {
+	if now.Sub(l.requestSince) >= 3*l.Duration {
 		return ""
 	}
 

@@ -52,8 +52,8 @@ func (m *leaseModel) turn(workers []string) {
 			list = append(list, *l)
 		}
 
-		m.seen[w] = Observe(m.seen[w], list, m.now)
-		p := Planner{Me: w, LeaseDuration: modelLease, ScanInterval: modelScan, Holds: func(s string) bool { return m.held[w][s] }}.Decide(m.seen[w], m.now)
+		m.seen[w] = Observe(m.seen[w], list, m.now, modelLease)
+		p := Planner{Me: w, ScanInterval: modelScan, Holds: func(s string) bool { return m.held[w][s] }}.Decide(m.seen[w], m.now)
 		for _, s := range p.Take {
 			l := m.leases[s.Shard]
 			if l.Epoch != s.Epoch || l.Counter != s.Counter {
@@ -165,7 +165,7 @@ func TestTheLeasesOfACrashedWorkerExpireByTheLocalClock(t *testing.T) {
 
 func TestAChildWaitsForItsParent(t *testing.T) {
 	now := time.Unix(0, 0)
-	p := Planner{Me: "w", LeaseDuration: modelLease, ScanInterval: modelScan, Holds: func(string) bool { return false }}
+	p := Planner{Me: "w", ScanInterval: modelScan, Holds: func(string) bool { return false }}
 	for _, c := range []struct {
 		name   string
 		leases []leases.Lease
@@ -199,7 +199,7 @@ func TestAChildWaitsForItsParent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, lease := range p.Decide(Observe(nil, c.leases, now), now).Take {
+			for _, lease := range p.Decide(Observe(nil, c.leases, now, modelLease), now).Take {
 				got = append(got, lease.Shard)
 			}
 
@@ -213,14 +213,14 @@ func TestAChildWaitsForItsParent(t *testing.T) {
 func TestAShardIsNotFreeWhileItsParentIsUnfinished(t *testing.T) {
 	now := time.Now()
 	p := Planner{
-		Me: "a", LeaseDuration: time.Second, ScanInterval: 10 * time.Millisecond,
+		Me: "a", ScanInterval: 10 * time.Millisecond,
 		Holds: func(shard string) bool { return strings.HasPrefix(shard, "other") },
 	}
 	observed := Observe(nil, []leases.Lease{
 		{Shard: "child", Parent: "parent"},
 		{Shard: "other", Owner: "a", Epoch: 1},
 		{Shard: "parent", Owner: "b", Epoch: 1},
-	}, now)
+	}, now, time.Second)
 	p.Decide(observed, now)
 
 	// The parent has been read for a long time before its child becomes free.
@@ -230,10 +230,10 @@ func TestAShardIsNotFreeWhileItsParentIsUnfinished(t *testing.T) {
 		{Shard: "other", Owner: "a", Epoch: 1, Counter: 9},
 		{Shard: "parent", FinishedAt: now},
 		{Shard: "third", Owner: "b", Epoch: 1},
-	}, now)
+	}, now, time.Second)
 
 	// b has as many as this worker, whose share is full until two intervals are over.
-	observed["other2"] = &Observed{Lease: leases.Lease{Shard: "other2", Owner: "a", Epoch: 1}, UnchangedSince: now}
+	observed["other2"] = &Observed{Lease: leases.Lease{Shard: "other2", Owner: "a", Epoch: 1, Duration: time.Second}, UnchangedSince: now}
 	if todo := p.Decide(observed, now); len(todo.Take) != 0 {
 		t.Errorf("took %v although b comes first", todo.Take[0].Shard)
 	}
@@ -248,8 +248,8 @@ func TestAShardIsNotFreeWhileItsParentIsUnfinished(t *testing.T) {
 func TestALeaseIsNotTakenAgainWhileItsHandlersRun(t *testing.T) {
 	now := time.Now()
 	hangs := true
-	p := Planner{Me: "a", LeaseDuration: time.Second, ScanInterval: 10 * time.Millisecond, Holds: func(string) bool { return hangs }}
-	observed := Observe(nil, []leases.Lease{{Shard: "s", ParentDone: true}}, now)
+	p := Planner{Me: "a", ScanInterval: 10 * time.Millisecond, Holds: func(string) bool { return hangs }}
+	observed := Observe(nil, []leases.Lease{{Shard: "s", ParentDone: true}}, now, time.Second)
 	p.Decide(observed, now)
 
 	now = now.Add(time.Minute)

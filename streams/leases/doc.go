@@ -15,6 +15,8 @@
 //	                        at the Unix time, so that it grows even if the row is deleted
 //	                        and created again
 //	counter                 incremented by every write of the owner
+//	duration                how long the owner's leases last without a sign of life (ms); other
+//	                        workers may be configured otherwise
 //	checkpoint, handledAt   the last finished record, and when it was created (ms)
 //	startAt                 where to begin without a checkpoint (ms); absent: oldest record
 //	atHorizon               if set, records that were trimmed before listedAt are no gap
@@ -42,6 +44,7 @@
 //	counter                 incremented by every heartbeat, three times per LeaseDuration
 //	changes                 incremented after a change of leases that other workers must see
 //	state                   "stopping", or "left" when the worker holds no lease any more
+//	duration                as in a lease
 //
 // Heartbeats of this row keep a worker's leases: an idle lease is not written. The alternatives
 // cost more. To renew each lease takes a write for each shard; BatchWriteItem has no

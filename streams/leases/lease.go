@@ -35,6 +35,7 @@ const (
 	leaseTries       = "tries"
 	leaseTakes       = "takes"
 	leaseTakeFrom    = "from" // in an element of takes, beside epoch
+	leaseDuration    = "duration"
 )
 
 // Lease is the stored state of one shard: who reads it and how far it has been
@@ -53,6 +54,8 @@ type Lease struct {
 	Owner   string
 	Epoch   int64
 	Counter int64
+	// Duration is how long leases of the owner last without a sign of life, 0 if the row does not say it.
+	Duration time.Duration
 	// Checkpoint is the last sequence number up to which every record is finished,
 	// "" if none is. HandledAt is when that record was created.
 	Checkpoint string
@@ -124,6 +127,7 @@ func Decode(row dynamo.Item) Lease {
 		Owner:       dynamo.Text(row, leaseOwner),
 		Epoch:       dynamo.Number(row, leaseEpoch),
 		Counter:     dynamo.Number(row, leaseCounter),
+		Duration:    duration(row),
 		RequestedBy: dynamo.Text(row, leaseRequestedBy),
 
 		Checkpoint: dynamo.Text(row, leaseCheckpoint),
@@ -143,6 +147,10 @@ func Decode(row dynamo.Item) Lease {
 		Trying:   decodeTryNote(row),
 		takes:    decodeTakes(row),
 	}
+}
+
+func duration(row dynamo.Item) time.Duration {
+	return time.Duration(dynamo.Number(row, leaseDuration)) * time.Millisecond
 }
 
 // FirstEpoch returns the epoch of a lease that is inserted, above the parent's epoch. The epoch starts at

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -93,6 +94,8 @@ type Table struct {
 	Table  string
 	Stream string
 	Clock  *dynamo.Clock // is set by the answers to take and to heartbeats; may be nil
+	// Duration is how long this worker's leases last without a sign of life. 0 if no lease is taken.
+	Duration time.Duration
 }
 
 func (t *Table) Read(ctx context.Context) ([]Lease, *StreamState, error) {
@@ -140,6 +143,7 @@ func (t *Table) Take(ctx context.Context, l Lease, owner string) (Lease, bool, e
 		SetValue(leaseOwner, dynamo.S(owner)).
 		SetValue(leaseEpoch, dynamo.N(epoch)).
 		SetValue(leaseCounter, dynamo.N(l.Counter+1)).
+		SetValue(leaseDuration, dynamo.N(t.Duration.Milliseconds())).
 		SetValue(leaseParentDone, dynamo.Bool(true)).
 		SetValue(leaseTakes, encodeTakes(l.takesWith(leaseTake{epoch, l.Checkpoint}))).
 		RemoveAttribute(leaseRequestedBy)

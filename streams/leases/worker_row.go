@@ -3,6 +3,7 @@ package leases
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"ratchet/internal/dynamo"
 )
@@ -28,12 +29,15 @@ type WorkerRow struct {
 	Counter int64
 	Changes int64
 	State   string
+	// Duration: see Lease.
+	Duration time.Duration
 }
 
 // Beat is a heartbeat of a worker: its counter grows, and with change its number of changes of leases. state
 // is "" while the worker takes leases.
 func (t *Table) Beat(owner, state string, change bool) *dynamo.Update {
-	update := dynamo.NewUpdate(t.Table, Key(workerRowsPrefix+t.Stream, owner))
+	update := dynamo.NewUpdate(t.Table, Key(workerRowsPrefix+t.Stream, owner)).
+		SetValue(leaseDuration, dynamo.N(t.Duration.Milliseconds()))
 
 	one := update.Value(dynamo.N(1))
 	update.Add(update.Name(workerCounter) + " " + one)
@@ -63,6 +67,8 @@ func (t *Table) ReadWorkers(ctx context.Context) ([]WorkerRow, error) {
 			Counter: dynamo.Number(row, workerCounter),
 			Changes: dynamo.Number(row, workerChanges),
 			State:   dynamo.Text(row, workerState),
+
+			Duration: duration(row),
 		}
 	}
 

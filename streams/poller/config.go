@@ -70,9 +70,9 @@ type Config struct {
 	// the places are reserved, in equal parts for each handler, so that a slow handler leaves room
 	// for the others. Default: 64.
 	Concurrency int
-	// LeaseDuration is how long a worker's leases last without a heartbeat. The shards of a
-	// crashed worker are taken over within LeaseDuration + 1 s. Default: 10 s, at
-	// least 100 ms.
+	// LeaseDuration is how long this worker's leases last without a heartbeat, as their rows say: other workers may
+	// have another one. The shards of a crashed worker are taken over within its LeaseDuration + 1 s.
+	// Default: 10 s, at least 100 ms.
 	LeaseDuration time.Duration
 	// Retry applies to failed handler calls, unless a handler has its own. Default: for 72 h.
 	Retry streams.Retry

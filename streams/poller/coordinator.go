@@ -47,7 +47,7 @@ func (p *Poller) newCoordinator(arn string, start streams.Position) *coordinator
 	// take-over needs up to LeaseDuration + 1 s.
 	interval := min(max(p.cfg.LeaseDuration/10, 10*time.Millisecond), maxScanInterval)
 
-	table := &leases.Table{API: p.cfg.DynamoDB, Table: p.cfg.LeaseTable, Stream: store.GroupKey(p.cfg.Group, arn), Clock: p.cfg.clock}
+	table := &leases.Table{API: p.cfg.DynamoDB, Table: p.cfg.LeaseTable, Stream: store.GroupKey(p.cfg.Group, arn), Clock: p.cfg.clock, Duration: p.cfg.LeaseDuration}
 
 	c := &coordinator{
 		poller:       p,

@@ -45,8 +45,8 @@
 //     lease: lease writes are conditional on owner, epoch and counter. The contexts of
 //     its handlers end before the lease can be taken. A record that it puts into the
 //     retry queue too late is not delivered, and a dead letter is not stored.
-//   - A lease expires when its owner has sent no heartbeat for LeaseDuration, measured by
-//     the monotonic clock of the worker that wants it. Wall clocks are not compared: times that
+//   - A lease expires when its owner has sent no heartbeat for its LeaseDuration, which the row
+//     states, measured by the monotonic clock of the worker that wants it. Wall clocks are not compared: times that
 //     workers store for each other are times of the service, read from the answers to heartbeats.
 //   - After a stop, leases are free at once. After a crash, other workers take them
 //     over within LeaseDuration + 1 s. There is no leader.

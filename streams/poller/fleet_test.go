@@ -17,6 +17,8 @@ import (
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/streams"
+	"ratchet/streams/leases"
+	"ratchet/streams/retryqueue"
 )
 
 var fleetShards = flag.Int("fleetshards", 300, "shards of the test of a large fleet")
@@ -165,6 +167,13 @@ func (h *holdings) watch(name string) func(*Config) {
 	}
 }
 
+func (h *holdings) forgetMoves() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	h.moves, h.lost = map[string]int{}, 0
+}
+
 // of returns how many leases the workers hold.
 func (h *holdings) of(names ...string) []int {
 	h.mu.Lock()
@@ -264,6 +273,45 @@ func TestThousandsOfShardsAreBalancedWithinAMinute(t *testing.T) {
 		}
 		w.stopped(a)
 		w.stopped(b)
+	})
+}
+
+// TestWorkersMayHaveLeasesOfOtherDurations: as during a rollout of another LeaseDuration, and as `ratchet worker` beside
+// `ratchet dev`, whose leases last two seconds. No worker takes leases of one that lives, and each is taken over after its own
+// duration.
+func TestWorkersMayHaveLeasesOfOtherDurations(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 8)
+
+		lasting := func(d time.Duration) func(*Config) { return func(c *Config) { c.LeaseDuration = d } }
+		transport, throughTransport := w.intercept()
+		var h holdings
+		long := w.start(w.config(newRecorder().handle, defaultTimes, lasting(20*time.Second), throughTransport, h.watch("long")))
+		short := w.start(w.config(newRecorder().handle, defaultTimes, lasting(2*time.Second), h.watch("short")))
+		sleepUntil(t, time.Minute, func() bool { return slices.Equal(h.of("long", "short"), []int{4, 4}) })
+
+		queues := &leases.Table{API: w.db, Table: leasesTable, Stream: retryqueue.SourcePrefix + ordersTable}
+		before, _, err := queues.Get(t.Context(), "h")
+
+		h.forgetMoves()
+		time.Sleep(5 * time.Minute)
+
+		if after, _, err2 := queues.Get(t.Context(), "h"); err != nil || err2 != nil || before.Owner == "" || after.Epoch != before.Epoch {
+			t.Errorf("the queue moved from %s to %s: %v", before.Owner, after.Owner, errors.Join(err, err2))
+		}
+
+		if len(h.moves) > 0 || h.lost > 0 {
+			t.Errorf("%d shards moved, and %d leases were lost", len(h.moves), h.lost)
+		}
+
+		transport.Before(func(*embeddedtest.Call) error { return errors.New("the process is dead") })
+
+		// The last heartbeat was up to a third of the duration ago.
+		if took := sleepUntil(t, 30*time.Second, func() bool { return h.of("short")[0] == 8 }); took < 12*time.Second || took > 21*time.Second {
+			t.Errorf("taken over after %v, want 20 s after the last heartbeat", took)
+		}
+		w.stopped(short)
+		_ = long.stop()
 	})
 }
 

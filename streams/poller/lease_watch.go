@@ -10,6 +10,7 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
+	"ratchet/streams/leases"
 )
 
 const (
@@ -72,7 +73,7 @@ func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
 			}
 		}
 		// Sooner than scanInterval if a worker without a further sign of life expires before.
-		timer.Reset(c.sight.workers.NextExpiry(time.Now(), c.cfg.LeaseDuration, c.scanInterval))
+		timer.Reset(c.sight.workers.NextExpiry(time.Now(), c.scanInterval))
 	}
 }
 
@@ -123,13 +124,13 @@ func (c *coordinator) lookDue(now time.Time) bool {
 			continue
 		}
 
-		// An owner whose row was deleted is judged by the lease, as in leases.Workers.apply.
-		alive := l.UnchangedSince
+		// An owner whose row was deleted is judged by the lease, as in holders.Workers.Apply.
+		owner := &holders.Worker{WorkerRow: leases.WorkerRow{Duration: l.Duration}, UnchangedSince: l.UnchangedSince}
 		if w := s.workers[l.Owner]; w != nil {
-			alive = w.UnchangedSince
+			owner = w
 		}
 
-		if now.Sub(alive) >= c.cfg.LeaseDuration {
+		if !owner.Alive(now) {
 			return true
 		}
 	}
@@ -145,21 +146,20 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 		return false, err
 	}
 
-	c.sight.leases = holders.Observe(c.sight.leases, stored, time.Now())
+	c.sight.leases = holders.Observe(c.sight.leases, stored, time.Now(), c.cfg.LeaseDuration)
 	c.sight.workers.Apply(c.sight.leases)
 	c.sight.lookedAt = began
 
-	workers := c.sight.workers.Taking(began, c.cfg.LeaseDuration)
+	workers := c.sight.workers.Taking(began)
 	// At least 1: this worker may have no row yet, and needs its part of the calls.
 	c.stream.ShareLookups(max(len(workers), 1))
 	c.compareHeld(began)
 
 	todo := holders.Planner{
-		Me:            c.cfg.Owner,
-		LeaseDuration: c.cfg.LeaseDuration,
-		ScanInterval:  c.scanInterval,
-		Holds:         c.poller.holds,
-		Workers:       workers,
+		Me:           c.cfg.Owner,
+		ScanInterval: c.scanInterval,
+		Holds:        c.poller.holds,
+		Workers:      workers,
 	}.Decide(c.sight.leases, began)
 
 	c.handOver(todo.HandOver)
@@ -191,7 +191,7 @@ func (c *coordinator) deleteWorkers(ctx context.Context, now time.Time) error {
 	}
 
 	for owner, w := range c.sight.workers {
-		if w.Gone || owners[owner] || now.Sub(w.UnchangedSince) < keepWorkers*c.cfg.LeaseDuration {
+		if w.Gone || owners[owner] || now.Sub(w.UnchangedSince) < keepWorkers*w.Duration {
 			continue
 		}
 

@@ -83,10 +83,10 @@ func newRetryQueue(ctx context.Context, queues *Queues, l leases.Lease, takenAt 
 	q := &Queue{
 		Work: holders.Work{
 			Name:  l.Shard,
-			Lease: holders.Hold(queues.leases, l, takenAt, queues.leaseDuration),
+			Lease: holders.Hold(queues.leases, l, takenAt, queues.leases.Duration),
 			Fault: queues.cfg.Events.Fault,
 			Log:   queues.cfg.Log,
-			Every: queues.leaseDuration / 10,
+			Every: queues.leases.Duration / 10,
 		},
 		queues:  queues,
 		handler: handler,

@@ -22,9 +22,8 @@ type Queues struct {
 	table     *retryqueue.Table
 	leases    *leases.Table
 	scheduler *lanes.Scheduler
-	// leaseDuration is the duration of the handlers' leases, interval the time between two looks at
-	// them.
-	leaseDuration, interval time.Duration
+	// interval is the time between two looks at the leases.
+	interval time.Duration
 
 	observed  map[string]*holders.Observed // used by run only
 	additions int64                        // the newest number of additions that this worker has loaded; used by run only
@@ -63,14 +62,13 @@ func NewQueues(cfg *Config, scheduler *lanes.Scheduler) *Queues {
 	table := cfg.Retries
 
 	q := &Queues{
-		cfg:           cfg,
-		table:         table,
-		leases:        &leases.Table{API: table.API, Table: cfg.LeaseTable, Stream: retryqueue.SourcePrefix + table.Scope, Clock: cfg.Clock},
-		scheduler:     scheduler,
-		leaseDuration: retryLeases * cfg.LeaseDuration,
-		interval:      min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
-		Held:          map[string]*Queue{},
-		PausesRead:    make(chan struct{}),
+		cfg:        cfg,
+		table:      table,
+		leases:     &leases.Table{API: table.API, Table: cfg.LeaseTable, Stream: retryqueue.SourcePrefix + table.Scope, Clock: cfg.Clock, Duration: retryLeases * cfg.LeaseDuration},
+		scheduler:  scheduler,
+		interval:   min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
+		Held:       map[string]*Queue{},
+		PausesRead: make(chan struct{}),
 	}
 	scheduler.SetQueues(q)
 
@@ -127,14 +125,13 @@ func (q *Queues) checkLeases(ctx context.Context, queues *sync.WaitGroup) error 
 	}
 
 	now := time.Now()
-	q.observed = holders.Observe(q.observed, stored, now)
+	q.observed = holders.Observe(q.observed, stored, now, q.leases.Duration)
 
 	// Only the plan's take is used: a live worker keeps the leases of its queues.
 	due := holders.Planner{
-		Me:            q.cfg.Owner,
-		LeaseDuration: q.leaseDuration,
-		ScanInterval:  q.interval,
-		Holds:         func(handler string) bool { return q.Queue(handler) != nil },
+		Me:           q.cfg.Owner,
+		ScanInterval: q.interval,
+		Holds:        func(handler string) bool { return q.Queue(handler) != nil },
 	}.Decide(q.observed, now).Take
 
 	for _, lease := range due {
