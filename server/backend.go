@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync/atomic"
@@ -55,6 +56,8 @@ type Backend struct {
 	SQS      *sqs.Client
 	// Engine is the embedded engine, nil if the backend is an endpoint or AWS.
 	Engine *embedded.Engine
+	// engineID is random, and in the names of the workers that have ended when Engine has.
+	engineID string
 
 	Orders *transitions.Orders
 	Claims *once.Claims
@@ -138,6 +141,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, seen ob
 		SFN:      sfn.NewFromConfig(awsConfig),
 		SQS:      sqs.NewFromConfig(awsConfig),
 		Engine:   engine,
+		engineID: rand.Text()[:8],
 		log:      seen.log,
 
 		Telemetry: seen.figures,

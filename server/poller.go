@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,9 +14,12 @@ import (
 	"ratchet/streams/poller"
 )
 
-// embeddedLease is the duration of a shard's lease on the embedded engine. After a crash, a new worker
-// waits that long for the leases of the killed one.
+// embeddedLease is the duration of a shard's lease on the embedded engine. A worker of the same process that hangs is
+// replaced after that time; workers of earlier processes have ended.
 const embeddedLease = 2 * time.Second
+
+// inProcess stands in the names of workers on the embedded engine of their own process, before what is the process's own.
+const inProcess = "@engine-"
 
 // Handlers returns the handlers of the orders' stream.
 func (b *Backend) Handlers() []streams.Handler {
@@ -82,9 +86,10 @@ func (b *Backend) newPoller(ctx context.Context, name string) (p *poller.Poller,
 			return nil, nil, err
 		}
 
-		// Only one process can have the data directory open, so a lease of another process is never
-		// renewed. With a short lease this process can take it over soon.
+		// Only one process has the data directory open, so the workers of earlier ones have ended.
 		cfg.LeaseDuration = embeddedLease
+		cfg.Owner = name + inProcess + b.engineID
+		cfg.Ended = b.ofEarlierProcess
 		if cfg.Hint, release, err = b.Engine.WatchStream(arn); err != nil {
 			return nil, nil, err
 		}
@@ -96,6 +101,12 @@ func (b *Backend) newPoller(ctx context.Context, name string) (p *poller.Poller,
 	}
 
 	return p, release, nil
+}
+
+// ofEarlierProcess reports whether the worker was one of an earlier process that had the embedded engine open.
+func (b *Backend) ofEarlierProcess(worker string) bool {
+	_, process, found := strings.Cut(worker, inProcess)
+	return found && !strings.HasPrefix(process, b.engineID+"-")
 }
 
 // streamARN looks up the ARN of the orders' stream.

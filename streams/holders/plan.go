@@ -24,7 +24,7 @@ type plan struct {
 // over. All workers follow the same rules on the same rows, so no leader is needed:
 //
 //   - A lease is expired when its owner has shown no sign of life for the whole duration of the
-//     owner's leases on this worker's clock, or has left. Expired leases count as free.
+//     owner's leases on this worker's clock, has left, or has ended for certain. Expired leases count as free.
 //   - A child is free only when its parent is finished.
 //   - A worker takes free leases up to its fair share. A lease that stays free for two scan
 //     intervals may be taken by any worker.
@@ -33,6 +33,7 @@ type plan struct {
 //     the shard and releases the lease. The request stays and reserves the free lease.
 type Planner struct {
 	Me           string
+	Ended        func(owner string) bool // whether a worker has ended for certain
 	ScanInterval time.Duration           // time between two observations
 	Holds        func(shard string) bool // whether this worker reads the shard now
 	Workers      []string                // the workers that are known to take leases
@@ -182,7 +183,7 @@ func (p Planner) owner(l *Observed, now time.Time) string {
 		if !p.Holds(l.Shard) {
 			return ""
 		}
-	case l.ownerLeft, now.Sub(l.UnchangedSince) >= l.Duration:
+	case l.ownerLeft, p.Ended(l.Owner), now.Sub(l.UnchangedSince) >= l.Duration:
 		return ""
 	}
 

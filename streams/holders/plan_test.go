@@ -53,7 +53,7 @@ func (m *leaseModel) turn(workers []string) {
 		}
 
 		m.seen[w] = Observe(m.seen[w], list, m.now, modelLease)
-		p := Planner{Me: w, ScanInterval: modelScan, Holds: func(s string) bool { return m.held[w][s] }}.Decide(m.seen[w], m.now)
+		p := Planner{Me: w, Ended: noneHas, ScanInterval: modelScan, Holds: func(s string) bool { return m.held[w][s] }}.Decide(m.seen[w], m.now)
 		for _, s := range p.Take {
 			l := m.leases[s.Shard]
 			if l.Epoch != s.Epoch || l.Counter != s.Counter {
@@ -165,7 +165,7 @@ func TestTheLeasesOfACrashedWorkerExpireByTheLocalClock(t *testing.T) {
 
 func TestAChildWaitsForItsParent(t *testing.T) {
 	now := time.Unix(0, 0)
-	p := Planner{Me: "w", ScanInterval: modelScan, Holds: func(string) bool { return false }}
+	p := Planner{Me: "w", Ended: noneHas, ScanInterval: modelScan, Holds: func(string) bool { return false }}
 	for _, c := range []struct {
 		name   string
 		leases []leases.Lease
@@ -210,10 +210,12 @@ func TestAChildWaitsForItsParent(t *testing.T) {
 	}
 }
 
+func noneHas(string) bool { return false }
+
 func TestAShardIsNotFreeWhileItsParentIsUnfinished(t *testing.T) {
 	now := time.Now()
 	p := Planner{
-		Me: "a", ScanInterval: 10 * time.Millisecond,
+		Me: "a", Ended: noneHas, ScanInterval: 10 * time.Millisecond,
 		Holds: func(shard string) bool { return strings.HasPrefix(shard, "other") },
 	}
 	observed := Observe(nil, []leases.Lease{
@@ -248,7 +250,7 @@ func TestAShardIsNotFreeWhileItsParentIsUnfinished(t *testing.T) {
 func TestALeaseIsNotTakenAgainWhileItsHandlersRun(t *testing.T) {
 	now := time.Now()
 	hangs := true
-	p := Planner{Me: "a", ScanInterval: 10 * time.Millisecond, Holds: func(string) bool { return hangs }}
+	p := Planner{Me: "a", Ended: noneHas, ScanInterval: 10 * time.Millisecond, Holds: func(string) bool { return hangs }}
 	observed := Observe(nil, []leases.Lease{{Shard: "s", ParentDone: true}}, now, time.Second)
 	p.Decide(observed, now)
 

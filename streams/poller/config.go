@@ -74,6 +74,9 @@ type Config struct {
 	// have another one. The shards of a crashed worker are taken over within its LeaseDuration + 1 s.
 	// Default: 10 s, at least 100 ms.
 	LeaseDuration time.Duration
+	// Ended reports whether the worker of this name in leases has ended for certain, such as one of an earlier process
+	// over the same embedded engine: its leases are taken at once. Default: none has.
+	Ended func(owner string) bool
 	// Retry applies to failed handler calls, unless a handler has its own. Default: for 72 h.
 	Retry streams.Retry
 	// DrainTimeout is how long a stop waits for running calls before it cancels
@@ -204,6 +207,10 @@ func (c Config) withDefaults() Config {
 	c.clock = &dynamo.Clock{}
 	c.calls = cmp.Or(c.calls, &lanes.ProcessCalls)
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
+	if c.Ended == nil {
+		c.Ended = func(string) bool { return false }
+	}
+
 	c.checkpointEvery = cmp.Or(c.checkpointEvery, time.Second)
 	c.discoverEvery = cmp.Or(c.discoverEvery, time.Minute)
 	c.Retry = calls.Merge(c.Retry, calls.DefaultRetry)
@@ -285,6 +292,7 @@ func (c *Config) newScheduler() (*lanes.Scheduler, *redelivery.Queues) {
 		OnGap:         c.OnGap,
 		PollIdle:      c.PollIdle,
 		LeaseDuration: c.LeaseDuration,
+		Ended:         c.Ended,
 		DrainTimeout:  c.DrainTimeout,
 	}, scheduler)
 

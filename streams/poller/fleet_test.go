@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -312,6 +313,36 @@ func TestWorkersMayHaveLeasesOfOtherDurations(t *testing.T) {
 		}
 		w.stopped(short)
 		_ = long.stop()
+	})
+}
+
+// TestLeasesOfAWorkerThatHasEndedAreTakenAtOnce, those of shards and of retry queues.
+func TestLeasesOfAWorkerThatHasEndedAreTakenAtOnce(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 4)
+
+		named := func(owner string) func(*Config) { return func(c *Config) { c.Owner = owner } }
+		transport, throughTransport := w.intercept()
+		var h holdings
+		former := w.start(w.config(newRecorder().handle, defaultTimes, named("former"), throughTransport, h.watch("former")))
+		queues := &leases.Table{API: w.db, Table: leasesTable, Stream: retryqueue.SourcePrefix + ordersTable}
+		holder := func() string {
+			l, _, err := queues.Get(t.Context(), "h")
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			return l.Owner
+		}
+		sleepUntil(t, time.Minute, func() bool { return h.of("former")[0] == 4 && strings.HasPrefix(holder(), "former") })
+
+		transport.Before(func(*embeddedtest.Call) error { return errors.New("the process is dead") })
+		ended := func(c *Config) { c.Ended = func(owner string) bool { return strings.HasPrefix(owner, "former-") } }
+		next := w.start(w.config(newRecorder().handle, defaultTimes, named("next"), ended, h.watch("next")))
+
+		sleepUntil(t, time.Second, func() bool { return h.of("next")[0] == 4 && strings.HasPrefix(holder(), "next") })
+		w.stopped(next)
+		_ = former.stop()
 	})
 }
 

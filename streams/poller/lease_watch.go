@@ -101,6 +101,12 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 		return false, err
 	}
 
+	for i := range rows {
+		if c.cfg.Ended(rows[i].Owner) {
+			rows[i].State = leases.Left
+		}
+	}
+
 	news := c.sight.workers.Observe(rows, time.Now(), c.cfg.LeaseDuration)
 	if !news && !c.lookDue(began) {
 		return false, nil
@@ -157,6 +163,7 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 
 	todo := holders.Planner{
 		Me:           c.cfg.Owner,
+		Ended:        c.cfg.Ended,
 		ScanInterval: c.scanInterval,
 		Holds:        c.poller.holds,
 		Workers:      workers,

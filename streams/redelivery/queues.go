@@ -54,6 +54,7 @@ type Config struct {
 	OnGap         streams.GapPolicy
 	PollIdle      time.Duration
 	LeaseDuration time.Duration // of the leases of shards
+	Ended         func(owner string) bool
 	DrainTimeout  time.Duration
 }
 
@@ -130,6 +131,7 @@ func (q *Queues) checkLeases(ctx context.Context, queues *sync.WaitGroup) error 
 	// Only the plan's take is used: a live worker keeps the leases of its queues.
 	due := holders.Planner{
 		Me:           q.cfg.Owner,
+		Ended:        q.cfg.Ended,
 		ScanInterval: q.interval,
 		Holds:        func(handler string) bool { return q.Queue(handler) != nil },
 	}.Decide(q.observed, now).Take
