@@ -2,6 +2,7 @@ package retryqueue
 
 import (
 	"crypto/rand"
+	"fmt"
 	"testing"
 
 	"ratchet/internal/dynamo"
@@ -38,12 +39,16 @@ func TestARecordThatIsAddedAgainLeavesNothingOfTheFormerOne(t *testing.T) {
 		},
 	}
 
+	const small, onePart, twoParts = 10, 270 << 10, 500 << 10
+
 	for name, add := range add {
-		for size, bytes := range map[string]int{"in its row": 10, "in one part": 260 << 10, "in two parts": 300 << 10} {
-			t.Run(name+" "+size, func(t *testing.T) {
+		for _, size := range []struct{ before, after int }{
+			{onePart, small}, {onePart, onePart}, {onePart, twoParts}, {twoParts, small}, {twoParts, onePart}, {small, twoParts},
+		} {
+			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
 				virtually(t, func(t *testing.T) {
-					e := newQueueEnv(t)
-					add(e, 0, again("1", 1, 500<<10), again("2", 2, 500<<10))
+					e, bytes := newQueueEnv(t), size.after
+					add(e, 0, again("1", 1, size.before), again("2", 2, size.before))
 					add(e, 2, again("1", 1, bytes), again("2", 2, bytes))
 
 					for range 2 {
@@ -83,6 +88,34 @@ func TestTheEndOfARowIsKeptWithoutItsParts(t *testing.T) {
 
 		if kept := e.first(); !kept.Ends.After(soon.Add(life-2*doneLife)) || len(e.rows()) != rows {
 			t.Errorf("it ends at %v; %d rows, want %d", kept.Ends, len(e.rows()), rows)
+		}
+	})
+}
+
+// TestAMarkNeverMovesBack: although older versions are queued again, and a Rebuild that has not read it adds nothing.
+func TestAMarkNeverMovesBack(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		e := newQueueEnv(t)
+
+		for _, c := range []struct {
+			version, mark int64
+			known         bool
+			added         int
+			want          int64
+		}{
+			{version: 5, added: 1, want: 5},
+			{version: 3, mark: 5, known: true, added: 1, want: 5},
+			{version: 6, added: 0, want: 5},
+			{version: 6, mark: 4, known: true, added: 0, want: 5},
+			{version: 6, mark: 5, known: true, added: 1, want: 6},
+		} {
+			added, err := e.AddMarked(t.Context(), "h", hash, []streams.Record{again("1", c.version, 1)}, c.mark, c.known)
+			e.must(err)
+
+			mark, _, err := e.Mark(t.Context(), "h", hash)
+			if e.must(err); added != c.added || mark != c.want {
+				t.Errorf("%+v: %d added, mark %d", c, added, mark)
+			}
 		}
 	})
 }
