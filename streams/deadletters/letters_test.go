@@ -259,3 +259,75 @@ func TestALateNoteOfTheQueueSaysNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestARedriveThatOthersOvertakeIsNotStored: although they have failed in the same way.
+func TestARedriveThatOthersOvertakeIsNotStored(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		e := newLetterEnv(t)
+		h, down := streams.Handler{Name: handler}, errors.New("it is down")
+		read := e.store("Ada", "no")
+
+		for range 2 {
+			time.Sleep(time.Second)
+			e.must(e.StoreFailedRedrive(t.Context(), h, e.only(), down))
+		}
+
+		if err := e.StoreFailedRedrive(t.Context(), h, read, down); !errors.Is(err, deadletters.ErrChanged) || e.only().Redrives != 2 {
+			t.Errorf("%v; %d redrives", err, e.only().Redrives)
+		}
+	})
+}
+
+// TestAFilterSelectsByTimeAndError: from Since on, and before Before.
+func TestAFilterSelectsByTimeAndError(t *testing.T) {
+	at := time.Unix(1_790_000_000, 0)
+	letter := deadletters.Letter{FailedAt: at, Error: "the carrier is down"}
+
+	for _, c := range []struct {
+		filter deadletters.Filter
+		want   bool
+	}{
+		{deadletters.Filter{}, true},
+		{deadletters.Filter{Since: at}, true},
+		{deadletters.Filter{Since: at.Add(1)}, false},
+		{deadletters.Filter{Before: at}, false},
+		{deadletters.Filter{Since: at, Before: at.Add(1)}, true},
+		{deadletters.Filter{Error: "carrier"}, true},
+		{deadletters.Filter{Error: "bank"}, false},
+		{deadletters.Filter{Since: at, Error: "bank"}, false},
+	} {
+		if got := c.filter.Selects(letter); got != c.want {
+			t.Errorf("%+v: %t", c.filter, got)
+		}
+	}
+}
+
+// TestADeadLetterThatIsGoneHoldsUpNoLaterOne: others have handled it meanwhile.
+func TestADeadLetterThatIsGoneHoldsUpNoLaterOne(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		e := newLetterEnv(t)
+		for _, id := range []string{"o-1", "o-2"} {
+			for _, sequence := range []string{"1", "2"} {
+				e.must(e.Rows().Store(t.Context(), streams.Record{
+					StreamARN: arn, ShardID: "s", SequenceNumber: sequence, Handler: handler, Keys: dynamo.Item{"id": dynamo.S(id)},
+				}, errors.New("no"), nil))
+			}
+		}
+
+		all, _, err := e.List(t.Context(), handler, "", 0)
+		e.must(err)
+
+		h := streams.Handler{Name: handler, Handle: func(context.Context, streams.Record) error { return nil }}
+		var results []error
+
+		e.must(e.RedriveAll(t.Context(), h, deadletters.Filter{}, func(_ deadletters.Letter, result error) {
+			if results = append(results, result); len(results) == 2 { // before the first one of the other item
+				e.must(e.Delete(t.Context(), handler, all[2].ID))
+			}
+		}))
+
+		if len(results) != 4 || results[0] != nil || results[1] != nil || !errors.Is(results[2], deadletters.ErrNotFound) || results[3] != nil {
+			t.Errorf("%v", results)
+		}
+	})
+}
