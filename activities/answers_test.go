@@ -64,6 +64,21 @@ func TestWorkerPoint10_TheAnswerIsRepeatedWithTheSameBody(t *testing.T) {
 	})
 }
 
+// TestAWorkerWaitsThroughARefusalOfItsAnswer: an operator gives the permission back, and the work was not in vain.
+func TestAWorkerWaitsThroughARefusalOfItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("t")
+		s.heartbeat = 30 * time.Second
+		s.transport.Inject(embeddedtest.Answer("AccessDeniedException", "SendTaskSuccess").If(func(*embeddedtest.Call) bool {
+			return time.Since(s.began) < 90*time.Second
+		}))
+
+		if d := s.ofTask(t, succeed); d.Outcome != Succeeded || len(s.of("SendTaskSuccess")) < 2 {
+			t.Errorf("ended as %+v after %d answers", d, len(s.of("SendTaskSuccess")))
+		}
+	})
+}
+
 func TestAHeartbeatThatFailsDoesNotEndTheAnswer(t *testing.T) {
 	// The first answer counted, its response was lost: heartbeats learn that the task is
 	// over before the repeated answer does.

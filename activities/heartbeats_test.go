@@ -233,3 +233,31 @@ func TestWorkerPoint08_NoHeartbeatIsOnItsWayWhenTheAnswerIsSent(t *testing.T) {
 		}
 	})
 }
+
+// TestAFenceThatCameTooLateEndsNoTask: its timer has fired just before a heartbeat was accepted, or the handler returned.
+func TestAFenceThatCameTooLateEndsNoTask(t *testing.T) {
+	for _, phase := range []heartbeatPhase{working, answering} {
+		accepted := time.Now()
+		if phase == answering {
+			accepted = accepted.Add(-time.Hour)
+		}
+
+		h := &heartbeater{period: time.Minute, accepted: accepted, phase: phase}
+		if h.fenced(); h.phase != phase {
+			t.Errorf("phase %d became %d", phase, h.phase)
+		}
+	}
+}
+
+// TestTheFenceCountsFromTheBeginOfAHeartbeat: the service may have received it right then, however late its answer comes.
+func TestTheFenceCountsFromTheBeginOfAHeartbeat(t *testing.T) {
+	began := time.Now().Add(-5 * time.Second)
+	h := &heartbeater{period: time.Minute, accepted: began.Add(-time.Second), returned: make(chan struct{}), timer: time.NewTimer(time.Hour)}
+
+	h.sent(began, nil)
+	h.timer.Stop()
+
+	if got := h.deadline(); !got.Equal(began.Add(54 * time.Second)) {
+		t.Errorf("%v after the begin, want 54s", got.Sub(began))
+	}
+}

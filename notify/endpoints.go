@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 	"ratchet/notify/webhooks"
 	"ratchet/once/txn"
 )
@@ -91,7 +92,7 @@ type Endpoints struct {
 	clock  *dynamo.Clock
 	writer *txn.Writer
 
-	mu    sync.Mutex // guards known
+	mu    worker.CallLock // guards known
 	known view
 }
 
@@ -130,7 +131,7 @@ func NewEndpoints(cfg EndpointsConfig) (*Endpoints, error) {
 		return nil, err
 	}
 
-	return &Endpoints{cfg: cfg, clock: clock, writer: writer}, nil
+	return &Endpoints{cfg: cfg, clock: clock, writer: writer, mu: worker.NewCallLock()}, nil
 }
 
 // Get returns an endpoint, or ErrNotFound.

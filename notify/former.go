@@ -99,7 +99,10 @@ func (d *Deliveries) missAll(ctx context.Context, id string, now time.Time) (lef
 		var after dynamo.Item
 
 		for {
-			page, last, err := d.records.queued(ctx, queueName(id, Pending, shard), time.Time{}, after, formerPage)
+			call, cancel := d.call(ctx)
+			page, last, err := d.records.queued(call, queueName(id, Pending, shard), time.Time{}, after, formerPage)
+			cancel()
+
 			if err != nil {
 				return left, err
 			}

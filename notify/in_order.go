@@ -48,6 +48,9 @@ func (d *Deliveries) deliverInOrder(ctx context.Context, l *lane, found Delivery
 
 // pendingOf returns the deliveries of the same order and endpoint that are PENDING, in order.
 func (d *Deliveries) pendingOf(ctx context.Context, one Delivery) (pending []Delivery, err error) {
+	ctx, cancel := d.call(ctx)
+	defer cancel()
+
 	all, err := d.records.ofOrder(ctx, string(one.OrderID), one.Endpoint)
 	for _, delivery := range all {
 		if !delivery.ended() {
@@ -61,6 +64,9 @@ func (d *Deliveries) pendingOf(ctx context.Context, one Delivery) (pending []Del
 // waitBehind postpones the deliveries that are due before the first delivery's next try, until
 // blockedPause after it.
 func (d *Deliveries) waitBehind(ctx context.Context, first Delivery, pending []Delivery) error {
+	ctx, cancel := d.call(ctx)
+	defer cancel()
+
 	until := first.NextTry.Add(blockedPause)
 	for _, delivery := range pending[1:] {
 		if delivery.NextTry.After(first.NextTry) {

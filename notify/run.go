@@ -63,7 +63,11 @@ func (d *Deliveries) schedule(ctx context.Context) {
 		return
 	}
 
-	if err := d.cfg.Endpoints.claim(ctx, v); err != nil && ctx.Err() == nil {
+	call, cancel := d.call(ctx)
+	err = d.cfg.Endpoints.claim(call, v)
+	cancel()
+
+	if err != nil && ctx.Err() == nil {
 		d.cfg.Log.Warn("the other workers were not told which endpoints are configured", "err", err)
 	}
 
@@ -157,7 +161,10 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 	)
 	// In a random order, so that workers do not all begin with the same deliveries.
 	for _, shard := range rand.Perm(queueShards) { //nolint:gosec // G404: the order needs no cryptographic randomness
-		found, _, err := d.records.queued(ctx, queueName(endpoint.ID, Pending, shard), time.Time{}, nil, limit)
+		call, cancel := d.call(ctx)
+		found, _, err := d.records.queued(call, queueName(endpoint.ID, Pending, shard), time.Time{}, nil, limit)
+		cancel()
+
 		if err != nil {
 			if ctx.Err() == nil {
 				d.cfg.Log.Warn("a queue of deliveries cannot be read; it will be read again", "endpoint", endpoint.ID, "err", err)
@@ -243,7 +250,7 @@ func (d *Deliveries) deliver(l *lane, delivery Delivery) {
 	defer d.release(l, delivery.ID())
 
 	d.mu.Lock()
-	ctx := context.WithoutCancel(d.attempts)
+	ctx := d.attempts
 	d.mu.Unlock()
 
 	if err := d.deliverNext(ctx, l, delivery); err != nil {
@@ -269,18 +276,31 @@ func (d *Deliveries) deliverNext(ctx context.Context, l *lane, delivery Delivery
 
 // attempt takes a delivery and tries it. It reports whether the delivery has ended.
 func (d *Deliveries) attempt(ctx context.Context, l *lane, delivery Delivery) (ended bool, err error) {
-	taken, err := d.records.take(ctx, &delivery, d.clock.Now().Add(d.cfg.lease()))
+	call, cancel := d.call(ctx)
+	taken, err := d.records.take(call, &delivery, d.clock.Now().Add(d.cfg.lease()))
+	cancel()
+
 	if err != nil || !taken {
 		return false, err
 	}
 
+	// The outcome is stored also when ctx ends during the attempt.
+	ctx = context.WithoutCancel(ctx)
 	stored := d.finish(ctx, l, &delivery, d.try(ctx, l, delivery))
 
 	return stored && delivery.ended(), nil
 }
 
+// call returns the context of a call of DynamoDB: one without an answer must not keep a place.
+func (d *Deliveries) call(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d.cfg.storeTimeout())
+}
+
 // miss gives a delivery up without an attempt.
 func (d *Deliveries) miss(ctx context.Context, delivery Delivery, reason string) error {
+	ctx, cancel := d.call(ctx)
+	defer cancel()
+
 	_, err := d.records.store(ctx, &delivery, delivery.missed(reason))
 	return err
 }

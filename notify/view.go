@@ -100,12 +100,20 @@ func (e Endpoint) withStatusOf(item Endpoint) Endpoint {
 
 // recent returns the endpoints as they were at most refreshEvery ago.
 func (s *Endpoints) recent(ctx context.Context) (view, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	// The lock is held by a call that may take long, so the wait for it ends with ctx.
+	select {
+	case s.mu <- struct{}{}:
+		defer s.mu.Unlock()
+	case <-ctx.Done():
+		return view{}, context.Cause(ctx)
+	}
 
 	// Under the lock, so that callers at the same moment share one scan.
 	if now := time.Now(); s.known.isOld(now) {
-		v, err := s.read(ctx)
+		call, cancel := context.WithTimeout(ctx, maxStoreTimeout)
+		defer cancel()
+
+		v, err := s.read(call)
 		if err != nil {
 			return view{}, err
 		}

@@ -97,12 +97,15 @@ func (d *Deliveries) countWorkers(ctx context.Context, v view, now time.Time) {
 
 // beat increments this worker's beat, and removes the items of workers that have ended.
 func (d *Deliveries) beat(ctx context.Context, left []string, beats map[string]int64) {
-	if err := d.cfg.Endpoints.beat(ctx, d.presence.id); err != nil && ctx.Err() == nil {
+	call, cancel := d.call(ctx)
+	defer cancel()
+
+	if err := d.cfg.Endpoints.beat(call, d.presence.id); err != nil && ctx.Err() == nil {
 		d.cfg.Log.Warn("the other workers were not told that this one runs; together they may exceed the rates of endpoints", "err", err)
 	}
 
 	for _, id := range left {
-		if err := d.cfg.Endpoints.leave(ctx, id, beats[id]); err != nil && ctx.Err() == nil {
+		if err := d.cfg.Endpoints.leave(call, id, beats[id]); err != nil && ctx.Err() == nil {
 			d.cfg.Log.Warn("the item of a worker that has ended was not removed; it is tried again", "worker", id, "err", err)
 		}
 	}

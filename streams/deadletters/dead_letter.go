@@ -23,7 +23,7 @@ const (
 	deadLetterFailedAt     = "failedAt"
 	deadLetterRedrives     = "redrives"
 	deadLetterClaimedUntil = "claimedUntil"
-	DeadLetterQueuedAt     = "queuedAt"
+	deadLetterQueuedAt     = "queuedAt"
 )
 
 // deadLetterRetention is how long dead letters are kept. Claims of effects are kept for 30 days. A
@@ -107,7 +107,7 @@ func decodeDeadLetter(row dynamo.Item) (Letter, error) {
 		Attempts:  int(dynamo.Number(row, deadLetterAttempts)),
 		FailedAt:  dynamo.Time(row, deadLetterFailedAt),
 		Redrives:  int(dynamo.Number(row, deadLetterRedrives)),
-		QueuedAt:  dynamo.Time(row, DeadLetterQueuedAt),
+		QueuedAt:  dynamo.Time(row, deadLetterQueuedAt),
 	}
 
 	if keys, _ := row[store.Keys].(*types.AttributeValueMemberM); keys != nil {

@@ -158,36 +158,37 @@ func (d Letters) deleteFrom(ctx context.Context, handler, id string, redrives *i
 		return err
 	}
 
-	// Rewrite may have changed how many parts there are.
+	// Rewrite may have changed how many parts there are. A request that arrives late must not delete a dead letter that
+	// was stored after it for the same record.
 	count := partsOf(row)
+	asRead := "#failedAt = :failedAt AND attribute_not_exists(#parts)"
 	deleted := &ddbtypes.Delete{
-		TableName:                &d.Table,
-		Key:                      rows.Key(handler, id),
-		ConditionExpression:      aws.String("attribute_not_exists(#parts)"),
-		ExpressionAttributeNames: map[string]string{"#parts": deadLetterParts},
+		TableName: &d.Table,
+		Key:       rows.Key(handler, id),
+		ExpressionAttributeNames: map[string]string{
+			"#id": store.ID, "#failedAt": deadLetterFailedAt, "#parts": deadLetterParts,
+		},
+		ExpressionAttributeValues: dynamo.Item{":failedAt": row[deadLetterFailedAt]},
 	}
+
 	if count > 0 {
-		deleted.ConditionExpression = aws.String("attribute_not_exists(#id) OR #parts = :parts")
-		deleted.ExpressionAttributeNames["#id"] = store.ID
-		deleted.ExpressionAttributeValues = dynamo.Item{":parts": row[deadLetterParts]}
+		asRead = "#failedAt = :failedAt AND #parts = :parts"
+		deleted.ExpressionAttributeValues[":parts"] = row[deadLetterParts]
 	}
+	deleted.ConditionExpression = aws.String("attribute_not_exists(#id) OR (" + asRead + ")")
 
 	if redrives != nil {
 		seen := rows.AsSeen(handler, id, *redrives)
 		deleted.ConditionExpression = aws.String("(" + *deleted.ConditionExpression + ") AND " + *seen.ConditionExpression)
 		maps.Copy(deleted.ExpressionAttributeNames, seen.ExpressionAttributeNames)
-		maps.Copy(seen.ExpressionAttributeValues, deleted.ExpressionAttributeValues)
-		deleted.ExpressionAttributeValues = seen.ExpressionAttributeValues
+		maps.Copy(deleted.ExpressionAttributeValues, seen.ExpressionAttributeValues)
 	}
 
 	writes := append([]ddbtypes.TransactWriteItem{{Delete: deleted}}, rows.parts(handler, id).Deletes(count)...)
 
 	_, applied, err := store.Write(ctx, d.DynamoDB, d.Check, writes)
-	switch {
-	case err == nil && !applied && redrives != nil:
-		err = ErrChanged
-	case err == nil && !applied:
-		err = ErrRedriving
+	if err == nil && !applied {
+		err = d.whyNotDeleted(ctx, handler, id, redrives)
 	}
 
 	if err != nil {
@@ -195,6 +196,20 @@ func (d Letters) deleteFrom(ctx context.Context, handler, id string, redrives *i
 	}
 
 	return nil
+}
+
+// whyNotDeleted returns nil if the dead letter is gone: an earlier try has deleted it, and its answer was lost.
+func (d Letters) whyNotDeleted(ctx context.Context, handler, id string, redrives *int) error {
+	switch _, err := d.Rows().get(ctx, handler, id); {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case redrives != nil:
+		return ErrChanged
+	}
+
+	return ErrRedriving
 }
 
 // Redrive calls h once with the record of the dead letter. If h returns nil, Redrive deletes the
@@ -218,7 +233,8 @@ func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler) erro
 	record.Handler, record.Group, record.Late = h.Name, d.Group, true
 	record.Attempt = letter.Attempts + letter.Redrives + 1
 
-	if err := d.claim(ctx, h, id); err != nil {
+	until, err := d.claim(ctx, h, id)
+	if err != nil {
 		return err
 	}
 	handleErr := calls.Do(ctx, nil, &h, record)
@@ -230,7 +246,7 @@ func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler) erro
 	}
 
 	if errors.Is(handleErr, streams.ErrSkipped) {
-		return errors.Join(fmt.Errorf("streams: redrive of %s refused: %w", id, handleErr), d.endClaim(ctx, h, id))
+		return errors.Join(fmt.Errorf("streams: redrive of %s refused: %w", id, handleErr), d.endClaim(ctx, h, id, until))
 	}
 
 	return errors.Join(
@@ -240,50 +256,74 @@ func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler) erro
 }
 
 // claim makes other calls of Redrive return ErrRedriving for as long as the call may take, and 10 s
-// longer for the writes after it.
-func (d Letters) claim(ctx context.Context, h streams.Handler, id string) error {
+// longer for the writes after it. until names the claim.
+func (d Letters) claim(ctx context.Context, h streams.Handler, id string) (until ddbtypes.AttributeValue, err error) {
 	now := time.Now()
+	until = dynamo.Millis(now.Add(h.Timeout + 10*time.Second))
 
 	update := dynamo.NewUpdate(d.Table, d.Rows().Key(h.Name, id)).
 		IfPresent(store.ID).
 		If("attribute_not_exists(#claimedUntil) OR #claimedUntil < :now").
 		Bind(":now", dynamo.Millis(now)).
-		SetValue(deadLetterClaimedUntil, dynamo.Millis(now.Add(h.Timeout+10*time.Second)))
+		SetValue(deadLetterClaimedUntil, until)
 
 	row, applied, err := store.Apply(ctx, d.DynamoDB, update)
 	switch {
 	case err != nil:
-		return fmt.Errorf("streams: claim dead letter %s: %w", id, err)
+		return nil, fmt.Errorf("streams: claim dead letter %s: %w", id, err)
 	case !applied && row == nil:
-		return fmt.Errorf("%w: %s of %s", ErrNotFound, id, h.Name)
+		return nil, fmt.Errorf("%w: %s of %s", ErrNotFound, id, h.Name)
 	case !applied:
-		return fmt.Errorf("%w: %s of %s", ErrRedriving, id, h.Name)
+		return nil, fmt.Errorf("%w: %s of %s", ErrRedriving, id, h.Name)
 	}
 
-	return nil
+	return until, nil
 }
 
-// endClaim lets others redrive the dead letter, which stays as it is.
-func (d Letters) endClaim(ctx context.Context, h streams.Handler, id string) error {
+// endClaim ends a claim, unless it has lapsed and another one has begun: others may redrive the dead letter, which
+// stays as it is.
+func (d Letters) endClaim(ctx context.Context, h streams.Handler, id string, until ddbtypes.AttributeValue) error {
 	update := dynamo.NewUpdate(d.Table, d.Rows().Key(h.Name, id)).
-		IfPresent(store.ID).
+		IfEquals(deadLetterClaimedUntil, until).
 		RemoveAttribute(deadLetterClaimedUntil)
 	_, _, err := store.Apply(ctx, d.DynamoDB, update)
 
 	return err
 }
 
-// StoreFailedRedrive stores the new error and ends the claim.
+// StoreFailedRedrive stores the new error of the dead letter, which is as it was read before the call, and ends the
+// claim. It returns ErrChanged, and stores nothing, if the dead letter has another error by now: it was redriven
+// meanwhile, or Rewrite has removed from it what the error may say.
 func (d Letters) StoreFailedRedrive(ctx context.Context, h streams.Handler, letter Letter, cause error) error {
+	text, failedAt, redrives := store.ErrorText(cause), dynamo.Millis(d.Clock.Now()), int64(letter.Redrives+1)
 	update := dynamo.NewUpdate(d.Table, d.Rows().Key(h.Name, letter.ID)).
-		IfPresent(store.ID).
-		SetValue(deadLetterError, dynamo.S(store.ErrorText(cause))).
+		IfEquals(deadLetterFailedAt, dynamo.Millis(letter.FailedAt)).
+		IfEquals(deadLetterError, dynamo.S(letter.Error)).
+		SetValue(deadLetterError, dynamo.S(text)).
 		SetValue(deadLetterPermanent, dynamo.Bool(streams.IsPermanent(cause))).
-		SetValue(deadLetterFailedAt, dynamo.Millis(d.Clock.Now())).
-		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
-		RemoveAttribute(DeadLetterQueuedAt).
+		SetValue(deadLetterFailedAt, failedAt).
+		SetValue(deadLetterRedrives, dynamo.N(redrives)).
+		RemoveAttribute(deadLetterQueuedAt).
 		RemoveAttribute(deadLetterClaimedUntil)
-	_, _, err := store.Write(ctx, d.DynamoDB, d.Check, []ddbtypes.TransactWriteItem{{Update: update.Part()}})
+
+	old, applied, err := store.Write(ctx, d.DynamoDB, d.Check, []ddbtypes.TransactWriteItem{{Update: update.Part()}})
+	// The SDK repeats a write whose answer was lost.
+	stored := dynamo.Number(old, deadLetterRedrives) == redrives && dynamo.Text(old, deadLetterError) == text
+
+	if err == nil && !applied && old != nil && !stored {
+		err = fmt.Errorf("%w: %s of %s", ErrChanged, letter.ID, h.Name)
+	}
+
+	return err
+}
+
+// NoteQueued stores that the dead letter, as it was read, was put into the retry queue. It changes nothing if the
+// dead letter was redriven since: a note that arrives late would say that it waits there.
+func (d Letters) NoteQueued(ctx context.Context, letter Letter, at time.Time) error {
+	update := dynamo.NewUpdate(d.Table, d.Rows().Key(letter.Handler, letter.ID)).
+		IfEquals(deadLetterFailedAt, dynamo.Millis(letter.FailedAt)).
+		SetValue(deadLetterQueuedAt, dynamo.Millis(at))
+	_, _, err := store.Apply(ctx, d.DynamoDB, update)
 
 	return err
 }

@@ -27,7 +27,7 @@ func (d Letters) Rewrite(ctx context.Context, handler, id, errorText string, cha
 	}
 
 	h := streams.Handler{Name: handler, Timeout: rewriteTimeout}
-	if err := d.claim(ctx, h, id); err != nil {
+	if _, err := d.claim(ctx, h, id); err != nil {
 		return err
 	}
 

@@ -92,12 +92,14 @@ func (t *Table) StoreBody(ctx context.Context, r streams.Record, body []byte, ca
 	maps.Copy(row, record)
 
 	// The row exists if an earlier try stored it and the answer was lost, or if another worker
-	// handled the record again. The row that was stored first stays, with its redrives and parts.
+	// handled the record again. The row that was stored first stays, with its redrives and parts, unless it has
+	// expired and only waits for its deletion: it is not listed any more.
 	put := &types.Put{
-		TableName:                &t.Table,
-		Item:                     row,
-		ConditionExpression:      aws.String("attribute_not_exists(#id)"),
-		ExpressionAttributeNames: map[string]string{"#id": store.ID},
+		TableName:                 &t.Table,
+		Item:                      row,
+		ConditionExpression:       aws.String("attribute_not_exists(#id) OR #expiry <= :now"),
+		ExpressionAttributeNames:  map[string]string{"#id": store.ID, "#expiry": store.Expiry},
+		ExpressionAttributeValues: dynamo.Item{":now": dynamo.Seconds(now)},
 	}
 
 	if _, _, err := store.Write(ctx, t.API, check, append([]types.TransactWriteItem{{Put: put}}, parts...)); err != nil {

@@ -14,12 +14,14 @@ import (
 
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
 	"ratchet/streams/lanes"
 	"ratchet/streams/leases"
 	"ratchet/streams/retryqueue"
+	"ratchet/streams/store"
 )
 
 // anyRecord is a sequence number after all records.
@@ -138,55 +140,131 @@ func TestNoCallRunsBesideOneThatIsTriedAlone(t *testing.T) {
 func TestARecordThatReturnedCountsNoDeathOfAnother(t *testing.T) {
 	const items = 10
 
-	virtually(t, func(t *testing.T) {
-		w := newTestEnv(t, 2)
-		l := newRecorder()
-		w.writeVersions(items, 1)
-
-		p := w.start(w.config(l.handle, defaultTimes))
-		sleepUntil(t, time.Minute, func() bool {
-			return l.distinct() == items && w.leases()[0].Checkpoint != "" && w.leases()[1].Checkpoint != ""
-		})
-		w.stopped(p)
-
-		for _, lease := range w.leases() {
-			w.dieAt(w.table(), lease.Shard, &leases.TryNote{UpTo: anyRecord})
-		}
-		w.writeVersion(items, 2)
-
-		transport, slowly := w.intercept()
-		transport.Before(func(c *embeddedtest.Call) error {
-			// A note without tries.
-			if c.Is("UpdateItem") && bytes.Contains(c.Body(), []byte(`{"M":{}}`)) {
-				time.Sleep(time.Second)
+	var refusedSince time.Time
+	for name, delay := range map[string]func() error{
+		"slowly": func() error {
+			time.Sleep(time.Second)
+			return nil
+		},
+		"refused at first": func() error {
+			if refusedSince.IsZero() {
+				refusedSince = time.Now()
 			}
 
-			return nil
-		})
+			if time.Since(refusedSince) < 3*time.Second {
+				return awsError("ThrottlingException")
+			}
+			refusedSince = time.Time{}
 
-		alone := map[string]int{}
-		l = newRecorder()
-		p = w.start(w.config(func(ctx context.Context, r streams.Record) error {
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				w := newTestEnv(t, 2)
+				l := newRecorder()
+				w.writeVersions(items, 1)
+
+				p := w.start(w.config(l.handle, defaultTimes))
+				sleepUntil(t, time.Minute, func() bool {
+					return l.distinct() == items && w.leases()[0].Checkpoint != "" && w.leases()[1].Checkpoint != ""
+				})
+				w.stopped(p)
+
+				for _, lease := range w.leases() {
+					w.dieAt(w.table(), lease.Shard, &leases.TryNote{UpTo: anyRecord})
+				}
+				w.writeVersion(items, 2)
+
+				transport, slowly := w.intercept()
+				transport.Before(func(c *embeddedtest.Call) error {
+					// A note without tries.
+					if c.Is("UpdateItem") && bytes.Contains(c.Body(), []byte(`{"M":{}}`)) {
+						return delay()
+					}
+
+					return nil
+				})
+
+				alone := map[string]int{}
+				l = newRecorder()
+				p = w.start(w.config(func(ctx context.Context, r streams.Record) error {
+					tried := 0
+
+					for _, lease := range w.leases() {
+						if lease.Trying.IsTried() {
+							tried++
+						}
+					}
+
+					if alone[r.ShardID]++; tried != 1 { // no lock: the calls run one at a time
+						t.Errorf("%d records are noted as tried during a call", tried)
+					}
+
+					return l.handle(ctx, r)
+				}, defaultTimes, slowly))
+				sleepUntil(t, 5*time.Minute, func() bool { return l.distinct() == items })
+				w.stopped(p)
+
+				if len(alone) != 2 {
+					t.Errorf("calls were tried alone in %d shards", len(alone))
+				}
+			})
+		})
+	}
+}
+
+// TestAWaitingRecordThatReturnedCountsNoDeathOfAnother: as in the shards, although its end cannot be stored at first.
+func TestAWaitingRecordThatReturnedCountsNoDeathOfAnother(t *testing.T) {
+	const items = 4
+
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		queue := retryqueue.Queue{DynamoDB: w.db, TableName: ordersTable, LeaseTable: leasesTable}.Leases()
+		if _, err := queue.Insert(t.Context(), leases.Lease{Shard: "h", Epoch: 1}); err != nil {
+			t.Fatal(err)
+		}
+		w.dieAt(queue, "h", nil)
+
+		for i := range items {
+			r := w.waitingVersion(1)
+			r.Keys = dynamo.Item{"id": dynamo.S("o-" + strconv.Itoa(i))}
+			hash := store.HashOf(store.ItemKey(r))
+
+			if _, err := w.retries().Park(t.Context(), hash, r, retryqueue.Row{NextTry: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		for _, row := range w.waitingRows() {
+			if begun, err := w.retries().Begin(t.Context(), "h", row, retryqueue.TryCount{Count: 1, By: "dead"}); err != nil || !begun {
+				t.Fatal(begun, err)
+			}
+		}
+
+		transport, use := w.intercept()
+		ends := func(c *embeddedtest.Call) bool { return contains(c, retryTriedBy) && !contains(c, "SET") }
+		transport.Inject(embeddedtest.Throttle("UpdateItem").If(ends).Next(items * 5))
+
+		l := newRecorder()
+		p := w.start(w.config(func(ctx context.Context, r streams.Record) error {
 			tried := 0
 
-			for _, lease := range w.leases() {
-				if lease.Trying.IsTried() {
+			for _, row := range w.waitingRows() {
+				if row.Tries.Count > 0 && row.Tries.By != "dead" {
 					tried++
 				}
 			}
 
-			if alone[r.ShardID]++; tried != 1 { // no lock: the calls run one at a time
+			if tried != 1 {
 				t.Errorf("%d records are noted as tried during a call", tried)
 			}
+			_ = l.handle(ctx, r)
 
-			return l.handle(ctx, r)
-		}, defaultTimes, slowly))
-		sleepUntil(t, 5*time.Minute, func() bool { return l.distinct() == items })
+			return streams.NotYet(errOutage)
+		}, defaultTimes, use))
+		sleepUntil(t, 5*time.Minute, func() bool { return l.distinct() == items && l.count() > 3*items })
 		w.stopped(p)
-
-		if len(alone) != 2 {
-			t.Errorf("calls were tried alone in %d shards", len(alone))
-		}
 	})
 }
 

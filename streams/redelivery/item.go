@@ -264,13 +264,22 @@ func (i *queuedItem) begin(shard *lanes.Shard, h *streams.Handler, row retryqueu
 	return i.queue.queues.table.Begin(ctx, h.Name, row, tries)
 }
 
-// endTry stores that the call has returned, also during a stop. If the write fails, OfOthers does
-// not count this call against the record when this worker repeats it.
+// endTry stores that the call has returned, also during a stop. It repeats the write, because the next call may end the
+// process, and this record would count that death. If the write fails for long, OfOthers does not count this call against
+// the record when this worker repeats it.
 func (i *queuedItem) endTry(shard *lanes.Shard, h *streams.Handler, row retryqueue.Row, tries retryqueue.TryCount) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(shard.Work), lanes.StoreTimeout)
 	defer cancel()
 
-	if err := i.queue.queues.table.EndTry(ctx, h.Name, row, tries); err != nil {
+	for try := 1; ; try++ {
+		err := i.queue.queues.table.EndTry(ctx, h.Name, row, tries)
+		if err == nil {
+			return
+		}
 		i.queue.noteFault(shard.Work, "UpdateItem", err)
+
+		if shard.Work.Err() != nil || !store.WriteBackoff.Wait(ctx, try) {
+			return
+		}
 	}
 }

@@ -43,11 +43,15 @@ func (i *queuedItem) redrive(ctx context.Context, shard *lanes.Shard, row retryq
 
 	gaveUp := false
 	row, done, err = i.handle(ctx, shard, &h, row, *letter.Record, func(ctx context.Context, cause error, attempts int) error {
+		if err := letters.StoreFailedRedrive(ctx, h, letter, cause); err != nil {
+			return err
+		}
+
 		r := *letter.Record
 		r.Handler, r.Attempt, gaveUp = h.Name, letter.Attempts+attempts, true
 		q.queues.scheduler.NoteDeadLetter(r, cause)
 
-		return letters.StoreFailedRedrive(ctx, h, letter, cause)
+		return nil
 	})
 
 	// A context of its own: the lease may have been renewed during the call, which outlasts the

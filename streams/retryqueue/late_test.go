@@ -259,7 +259,10 @@ func TestNoLateWriteIsTaken(t *testing.T) {
 		"a failed redrive": {
 			prepare: heldLetter,
 			call: func(e *queueEnv, t *Table, row Row) error {
-				return letters(t, row).StoreFailedRedrive(e.Context(), streams.Handler{Name: "h"}, deadletters.Letter{ID: row.DeadLetter}, errors.New("no"))
+				letter, err := letters(t, row).Get(e.Context(), "h", row.DeadLetter)
+				e.must(err)
+
+				return letters(t, row).StoreFailedRedrive(e.Context(), streams.Handler{Name: "h"}, letter, errors.New("no"))
 			},
 			meanwhile: taken,
 		},

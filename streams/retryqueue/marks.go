@@ -80,18 +80,36 @@ const (
 // AddMarked adds versions of one item, as many as one transaction takes, and moves the mark to the last of
 // them, if the mark is still as it was read. It returns how many it has added, 0 if the mark has changed.
 func (t *Table) AddMarked(ctx context.Context, handler string, hash store.ItemHash, records []streams.Record, mark int64, known bool) (added int, err error) {
-	var writes []ddbtypes.TransactWriteItem
+	// The rows that are replaced may have more parts, which the first try finds out.
+	before := make([]int, len(records))
+	for more := true; more; {
+		added, more, err = t.addMarked(ctx, handler, hash, records, mark, known, before)
+	}
 
-	for bytes := 0; added < len(records) && len(writes) < maxMarkedWrites && bytes < maxMarkedBytes; added++ {
-		puts, err := t.putsAgain(hash, records[added])
+	if err != nil {
+		return 0, fmt.Errorf("streams: put versions into the retry queue of %s: %w", handler, err)
+	}
+
+	return added, nil
+}
+
+// addMarked makes one try. It reports that a record replaces a row with more parts than before says, which it corrects.
+func (t *Table) addMarked(
+	ctx context.Context, handler string, hash store.ItemHash, records []streams.Record, mark int64, known bool, before []int,
+) (added int, more bool, err error) {
+	// The mark is the first of the writes: its condition is the one that may fail.
+	writes := make([]ddbtypes.TransactWriteItem, 1, maxMarkedWrites)
+	var first []int // of the writes of each record
+
+	for bytes := 0; added < len(records) && len(writes) <= maxMarkedWrites && bytes < maxMarkedBytes; added++ {
+		row, packed, err := t.rowAgain(hash, records[added])
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 
-		for _, w := range puts {
-			bytes += len(dynamo.Bytes(w.Put.Item, rowRecord)) + len(dynamo.Bytes(w.Put.Item, store.Part))
-		}
-		writes = append(writes, puts...)
+		first = append(first, len(writes))
+		writes = append(writes, t.again(row, packed, before[added])...)
+		bytes += len(packed)
 	}
 
 	// A mark never moves back, not even when Rebuild.Repeat queues older versions again.
@@ -99,22 +117,24 @@ func (t *Table) AddMarked(ctx context.Context, handler string, hash store.ItemHa
 	marked := dynamo.NewUpdate(t.Table, store.RowKey(t.source(handler, 0), markID(hash))).
 		SetValue(retryMark, dynamo.N(last)).
 		SetValue(store.Expiry, dynamo.Seconds(time.Now().Add(markRetention)))
-
 	if known {
 		marked.IfEquals(retryMark, dynamo.N(mark))
 	} else {
 		marked.IfAbsent(retryMark)
 	}
+	writes[0].Update = marked.Part()
 
-	// The mark is the first of the writes: its condition is the one that may fail.
-	_, applied, err := store.Write(ctx, t.API, nil, append([]ddbtypes.TransactWriteItem{{Update: marked.Part()}}, writes...))
-	if err != nil {
-		return 0, fmt.Errorf("streams: put versions into the retry queue of %s: %w", handler, err)
+	_, applied, err := store.Write(ctx, t.API, nil, writes)
+	if err == nil && !applied {
+		return 0, false, nil
 	}
 
-	if !applied {
-		added = 0
+	for i, n := range first {
+		old, _ := dynamo.FailedPart(err, n)
+		if row, _ := t.decode(old); row.parts > before[i] {
+			before[i], more = row.parts, true
+		}
 	}
 
-	return added, nil
+	return added, more, err
 }

@@ -7,7 +7,6 @@ import (
 
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/deadletters"
@@ -121,10 +120,7 @@ func (q Queue) redrive(ctx context.Context, handler, id string, seen *int) error
 	}
 
 	// After the entry was added. After a crash in between, the next Redrive replaces it.
-	update := dynamo.NewUpdate(q.DeadLetterTable, q.Letters().Rows().Key(handler, id)).
-		IfPresent(store.ID).
-		SetValue(deadletters.DeadLetterQueuedAt, dynamo.Millis(now))
-	if _, _, err := store.Apply(ctx, q.DynamoDB, update); err != nil {
+	if err := q.Letters().NoteQueued(ctx, letter, now); err != nil {
 		return err
 	}
 

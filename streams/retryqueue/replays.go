@@ -16,36 +16,42 @@ import (
 	"ratchet/streams/store"
 )
 
-// putsAgain returns the writes of a record that is delivered again. They replace the row of an earlier
-// addition, so that a repeat adds nothing. It is under the first key, which every reader knows.
-func (t *Table) putsAgain(hash store.ItemHash, r streams.Record) ([]ddbtypes.TransactWriteItem, error) {
+// rowAgain returns the row of a record that is delivered again, and the packed record. It is under the first key,
+// which every reader knows.
+func (t *Table) rowAgain(hash store.ItemHash, r streams.Record) (row Row, packed []byte, err error) {
 	body, err := store.EncodeRecord(r)
 	if err != nil {
-		return nil, fmt.Errorf("streams: encode a record for the retry queue: %w", err)
+		return Row{}, nil, fmt.Errorf("streams: encode a record for the retry queue: %w", err)
 	}
 
-	return t.again(Row{Source: t.source(r.Handler, 0), Hash: hash, id: againID(hash, r.SequenceNumber, ""), Keys: r.Keys}, store.Pack(body)), nil
+	return Row{Source: t.source(r.Handler, 0), Hash: hash, id: againID(hash, r.SequenceNumber, ""), Keys: r.Keys}, store.Pack(body), nil
 }
 
-func (t *Table) again(row Row, packed []byte) []ddbtypes.TransactWriteItem {
+// again returns the writes of a row of rowAgain. They replace the row of an earlier addition, so that a repeat adds
+// nothing. If that row has more parts than these writes replace or delete, the condition of the first one fails:
+// before is then to be their number.
+func (t *Table) again(row Row, packed []byte, before int) []ddbtypes.TransactWriteItem {
 	row.Token = newToken()
-	writes := t.puts(row, packed)
-	writes[0].Put.ConditionExpression = aws.String(store.KnownFormat)
-	writes[0].Put.ExpressionAttributeNames = map[string]string{"#format": store.Format}
-	writes[0].Put.ExpressionAttributeValues = dynamo.Item{":format": dynamo.N(store.QueueRowFormat)}
-	writes[0].Put.ReturnValuesOnConditionCheckFailure = ddbtypes.ReturnValuesOnConditionCheckFailureAllOld
+	writes := t.puts(row, packed, before)
+
+	put := writes[0].Put
+	most := max(int64(before), dynamo.Number(put.Item, rowParts))
+	put.ConditionExpression = aws.String("(" + store.KnownFormat + ") AND (attribute_not_exists(#parts) OR #parts <= :parts)")
+	put.ExpressionAttributeNames = map[string]string{"#format": store.Format, "#parts": rowParts}
+	put.ExpressionAttributeValues = dynamo.Item{":format": dynamo.N(store.QueueRowFormat), ":parts": dynamo.N(most)}
+	put.ReturnValuesOnConditionCheckFailure = ddbtypes.ReturnValuesOnConditionCheckFailureAllOld
 
 	return writes
 }
 
 // AddAgain puts a record into the queue to be delivered again, before the item's records that wait there.
 func (t *Table) AddAgain(ctx context.Context, r streams.Record) error {
-	writes, err := t.putsAgain(store.HashOf(store.ItemKey(r)), r)
+	row, packed, err := t.rowAgain(store.HashOf(store.ItemKey(r)), r)
 	if err != nil {
 		return err
 	}
 
-	return t.add(ctx, r.Handler, nil, writes)
+	return t.add(ctx, r.Handler, nil, row, packed)
 }
 
 // addLetter is AddAgain for the record of a dead letter. It returns ErrChanged if the letter is not as seen.
@@ -53,26 +59,31 @@ func (t *Table) addLetter(ctx context.Context, handler, letter string, r streams
 	hash := store.HashOf(store.ItemKey(r))
 	row := Row{Source: t.source(handler, 0), Hash: hash, id: againID(hash, r.SequenceNumber, letter), Keys: r.Keys, DeadLetter: letter}
 
-	return t.add(ctx, handler, asSeen, t.again(row, nil))
+	return t.add(ctx, handler, asSeen, row, nil)
 }
 
-func (t *Table) add(ctx context.Context, handler string, asSeen *ddbtypes.ConditionCheck, writes []ddbtypes.TransactWriteItem) error {
-	old, applied, err := store.Write(ctx, t.API, asSeen, writes)
+func (t *Table) add(ctx context.Context, handler string, asSeen *ddbtypes.ConditionCheck, row Row, packed []byte) error {
+	for before := 0; ; {
+		old, applied, err := store.Write(ctx, t.API, asSeen, t.again(row, packed, before))
+		former, _ := t.decode(old)
 
-	switch {
-	// The fence of the write is the letter here.
-	case asSeen != nil && errors.Is(err, streams.ErrLeaseLost):
-		err = deadletters.ErrChanged
-	case err == nil && !applied:
-		row, _ := t.decode(old)
-		err = row.refused
+		switch {
+		// The fence of the write is the letter here.
+		case asSeen != nil && errors.Is(err, streams.ErrLeaseLost):
+			err = deadletters.ErrChanged
+		case err == nil && !applied && former.parts > before:
+			before = former.parts
+			continue
+		case err == nil && !applied:
+			err = former.refused
+		}
+
+		if err != nil {
+			return fmt.Errorf("streams: put a record into the retry queue of %s: %w", handler, err)
+		}
+
+		return nil
 	}
-
-	if err != nil {
-		return fmt.Errorf("streams: put a record into the retry queue of %s: %w", handler, err)
-	}
-
-	return nil
 }
 
 // countRows returns how many records wait for a handler, up to about most.

@@ -101,7 +101,7 @@ func (t *Table) Park(ctx context.Context, hash store.ItemHash, r streams.Record,
 
 // park makes one try.
 func (t *Table) park(ctx context.Context, row Row, packed []byte) error {
-	writes := t.puts(row, packed)
+	writes := t.puts(row, packed, 0)
 	put := writes[0].Put
 	put.ConditionExpression = aws.String("attribute_not_exists(#id)")
 	put.ExpressionAttributeNames = map[string]string{"#id": store.ID}
@@ -141,18 +141,19 @@ func (t *Table) park(ctx context.Context, row Row, packed []byte) error {
 	return err
 }
 
-// puts returns the writes of a row with its record, of which there may be none.
-func (t *Table) puts(row Row, packed []byte) []ddbtypes.TransactWriteItem {
+// puts returns the writes of a row with its record, of which there may be none. The row that they replace has had
+// before parts.
+func (t *Table) puts(row Row, packed []byte, before int) []ddbtypes.TransactWriteItem {
 	row.Ends = t.Clock.Now().Add(life)
 
-	var writes []ddbtypes.TransactWriteItem
-	if len(packed) > store.MaxInlineRecord {
-		writes, row.parts = t.parts(row).Puts(packed, row.Keys, dynamo.Seconds(row.Ends), 0)
-	} else {
-		row.record = packed
+	if len(packed) <= store.MaxInlineRecord {
+		row.record, packed = packed, nil
 	}
 
-	return append([]ddbtypes.TransactWriteItem{{Put: &ddbtypes.Put{TableName: &t.Table, Item: t.encode(row)}}}, writes...)
+	parts, count := t.parts(row).Puts(packed, row.Keys, dynamo.Seconds(row.Ends), before)
+	row.parts = count
+
+	return append([]ddbtypes.TransactWriteItem{{Put: &ddbtypes.Put{TableName: &t.Table, Item: t.encode(row)}}}, parts...)
 }
 
 // query reads the rows under a partition key whose ids begin with prefix.
@@ -423,10 +424,20 @@ func (t *Table) KeepEnd(ctx context.Context, handler string, row Row) error {
 		return nil
 	}
 	end := dynamo.Seconds(now.Add(life))
-	writes := []ddbtypes.TransactWriteItem{{Update: t.update(row).SetValue(store.Expiry, end).Part()}}
-	writes = append(writes, t.parts(row).Keeps(row.parts, end)...)
+	own := ddbtypes.TransactWriteItem{Update: t.update(row).SetValue(store.Expiry, end).Part()}
+	parts := t.parts(row).Keeps(row.parts, end)
 
-	if _, _, err := store.Write(ctx, t.API, nil, writes); err != nil {
+	_, _, err := store.Write(ctx, t.API, nil, append([]ddbtypes.TransactWriteItem{own}, parts...))
+
+	// A part is gone, which the delivery of the row finds and declares a gap. Until then the row stays.
+	for n := range parts {
+		if _, missing := dynamo.FailedPart(err, n+1); missing {
+			_, _, err = store.Write(ctx, t.API, nil, []ddbtypes.TransactWriteItem{own})
+			break
+		}
+	}
+
+	if err != nil {
 		return fmt.Errorf("streams: keep a row of the retry queue of %s: %w", handler, err)
 	}
 

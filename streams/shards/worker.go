@@ -323,13 +323,16 @@ func (w *Worker) beginTry(ctx context.Context, note *leases.TryNote) error {
 	return err
 }
 
-// endTry stores the note about a record whose call has returned, also during a stop. If the write fails, the lease is
-// written with the note soon.
+// endTry stores the note about a record whose call has returned, also during a stop. It repeats the write while the lease
+// is ours: the next call may end the process, and this record would count that death.
 func (w *Worker) endTry(ctx context.Context, note *leases.TryNote) {
 	w.setTrying(note)
 
-	if w.storeTry(context.WithoutCancel(ctx)) != nil {
-		w.Touch()
+	for try := 1; w.storeTry(context.WithoutCancel(ctx)) != nil; try++ {
+		if !w.Lease.Valid(time.Now()) || !store.WriteBackoff.Wait(ctx, try) {
+			w.Touch()
+			return
+		}
 	}
 }
 
