@@ -31,11 +31,6 @@ func (s *Service) createQueue(ctx context.Context, in *struct {
 			return err
 		}
 
-		// The service refuses FifoQueue=false instead of taking it for the default.
-		if in.Attributes["FifoQueue"] == "false" {
-			return wire.Errorf("InvalidAttributeName", "Unknown Attribute FifoQueue.")
-		}
-
 		if err := cmp.Or(s.checkAttributes(in.Attributes, fifo), checkThroughput(in.Attributes), checkEncryption(in.Attributes, in.Attributes)); err != nil {
 			return err
 		}
@@ -128,7 +123,7 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 				out[name] = value
 				// A valid attribute without a value, as RedrivePolicy, is left out of the answer.
 			} else if !isAttribute(name) {
-				return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
+				return unknownAttribute(name)
 			}
 		}
 
@@ -136,6 +131,11 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 	})
 	if err != nil {
 		return nil, err
+	}
+
+	// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_sqs_permission_lifecycle)
+	if len(out) == 0 {
+		return empty, nil
 	}
 
 	return map[string]any{"Attributes": out}, nil
@@ -151,10 +151,6 @@ func (s *Service) setQueueAttributes(_ context.Context, in *struct {
 	Attributes map[string]string
 }) (any, error) {
 	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
-		if kind, ok := in.Attributes["FifoQueue"]; ok && (kind == "true") != q.fifo {
-			return invalidAttribute("FifoQueue")
-		}
-
 		changed := maps.Clone(q.Attributes)
 		if changed == nil {
 			changed = map[string]string{}
