@@ -201,6 +201,19 @@ func checkEncryption(request, all map[string]string) error {
 	return nil
 }
 
+// lowered returns attributes with their booleans in lower case: the service takes "True", too.
+// Source: LocalStack's tests validated on AWS (tests/aws/services/sqs, test_fifo_approximate_number_of_messages_not_visible)
+func lowered(attributes map[string]string) map[string]string {
+	out := maps.Clone(attributes)
+	for _, name := range []string{"FifoQueue", "ContentBasedDeduplication", ownKeys} {
+		if value, ok := out[name]; ok {
+			out[name] = strings.ToLower(value)
+		}
+	}
+
+	return out
+}
+
 // settle completes the attributes that a request leaves: an empty text removes some of them, and a key of KMS
 // ends the encryption with keys of SQS.
 func settle(all map[string]string) {
@@ -208,6 +221,11 @@ func settle(all map[string]string) {
 		if all[name] == "" {
 			delete(all, name)
 		}
+	}
+
+	// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_set_queue_attributes_default_values)
+	if standard := strconv.FormatInt(numberAttributes[keyReuse].standard, 10); all[keyID] == "" && all[keyReuse] == standard {
+		delete(all, keyReuse)
 	}
 
 	if all[keyID] != "" {

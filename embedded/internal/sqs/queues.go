@@ -23,6 +23,7 @@ func (s *Service) createQueue(ctx context.Context, in *struct {
 	Attributes map[string]string
 	Tags       map[string]string `json:"tags"`
 }) (any, error) {
+	in.Attributes = lowered(in.Attributes)
 	fifo := in.Attributes["FifoQueue"] == "true"
 
 	err := s.update(func(b *store.Batch) error {
@@ -150,6 +151,8 @@ func (s *Service) setQueueAttributes(_ context.Context, in *struct {
 	QueueUrl   string //nolint:revive // the wire's name
 	Attributes map[string]string
 }) (any, error) {
+	in.Attributes = lowered(in.Attributes)
+
 	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
 		changed := maps.Clone(q.Attributes)
 		if changed == nil {
@@ -275,8 +278,6 @@ type queueRequest struct {
 func (s *Service) deleteQueue(_ context.Context, in *queueRequest) (any, error) {
 	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, _ time.Time) error {
 		q.clear(b)
-		ids := key(keyDedup, q.ID)
-		b.DeleteRange(ids, store.PrefixEnd(ids))
 		b.Delete(queueKey(q.Name))
 
 		delete(s.queues, q.Name)

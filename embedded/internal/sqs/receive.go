@@ -340,10 +340,11 @@ func (s *Service) systemAttributes(q *queue, m *message, c *content) map[string]
 }
 
 // attributeRequested reports whether the request names a message attribute: by its name,
-// by "prefix.*", or by "All".
+// by "prefix.*", or by "All" or "*".
+// Source of "*": LocalStack's recordings of AWS (tests/aws/services/sqs, test_receive_message_message_attribute_names_filters)
 func attributeRequested(name string, asked []string) bool {
 	return slices.ContainsFunc(asked, func(a string) bool {
 		prefix, all := strings.CutSuffix(a, ".*")
-		return a == name || a == "All" || all && strings.HasPrefix(name, prefix)
+		return a == name || a == "All" || a == "*" || all && strings.HasPrefix(name, prefix)
 	})
 }

@@ -115,6 +115,41 @@ func TestWordsOfRefusals(t *testing.T) {
 	}
 }
 
+// Sources: LocalStack's tests of SQS (tests/aws/services/sqs/test_sqs.py), which pass on AWS, by name.
+func TestWhatTheServiceTakes(t *testing.T) {
+	s := openService(t)
+
+	// test_fifo_approximate_number_of_messages_not_visible: booleans in any case.
+	s.must(t, "CreateQueue", `{"QueueName":"q.fifo","Attributes":{"FifoQueue":"True","ContentBasedDeduplication":"False"}}`)
+	s.must(t, "SetQueueAttributes", `{"QueueUrl":"q.fifo","Attributes":{"ContentBasedDeduplication":"TRUE"}}`)
+
+	attributes := func() map[string]string {
+		out, _ := s.must(t, "GetQueueAttributes", `{"QueueUrl":"q.fifo","AttributeNames":["All"]}`).(map[string]any)["Attributes"].(map[string]string)
+		return out
+	}
+	if got := attributes(); got["FifoQueue"] != "true" || got["ContentBasedDeduplication"] != "true" {
+		t.Errorf("attributes %v", got)
+	}
+
+	// test_set_queue_attributes_default_values: the default of a key that is gone goes, too.
+	s.must(t, "SetQueueAttributes", `{"QueueUrl":"q.fifo","Attributes":{"KmsMasterKeyId":"k","KmsDataKeyReusePeriodSeconds":"6000"}}`)
+	s.must(t, "SetQueueAttributes", `{"QueueUrl":"q.fifo","Attributes":{"KmsMasterKeyId":"","KmsDataKeyReusePeriodSeconds":"300"}}`)
+	if got, ok := attributes()["KmsDataKeyReusePeriodSeconds"]; ok {
+		t.Errorf("the period %s without a key", got)
+	}
+
+	// test_purge_queue_clears_fifo_deduplication_cache; test_receive_message_message_attribute_names_filters.
+	send := `{"QueueUrl":"q.fifo","MessageBody":"b","MessageGroupId":"g","MessageDeduplicationId":"d","MessageAttributes":{"a":{"DataType":"String","StringValue":"v"}}}`
+	s.must(t, "SendMessage", send)
+	s.must(t, "PurgeQueue", `{"QueueUrl":"q.fifo"}`)
+	s.must(t, "SendMessage", send)
+
+	got := s.must(t, "ReceiveMessage", `{"QueueUrl":"q.fifo","MessageAttributeNames":["*"]}`).(receiveAnswer)
+	if len(got.Messages) != 1 || len(got.Messages[0].MessageAttributes) != 1 {
+		t.Errorf("messages %+v", got.Messages)
+	}
+}
+
 // words returns the older code and the message of a refusal, "" for none.
 func words(err error) string {
 	var refused *wire.Error
