@@ -22,6 +22,8 @@ type sendEntry struct {
 	MessageSystemAttributes map[string]attribute
 	MessageDeduplicationID  *string `json:"MessageDeduplicationId"`
 	MessageGroupID          *string `json:"MessageGroupId"`
+
+	trace string // the tracing header of the request
 }
 
 // sent is the answer for one message.
@@ -34,10 +36,12 @@ type sent struct {
 	SequenceNumber         string `json:",omitempty"`
 }
 
-func (s *Service) sendMessage(_ context.Context, in *struct {
+func (s *Service) sendMessage(ctx context.Context, in *struct {
 	QueueUrl string //nolint:revive // the wire's name
 	sendEntry
 }) (any, error) {
+	in.trace = wire.Trace(ctx)
+
 	var out sent
 
 	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
@@ -56,7 +60,7 @@ type sendBatch struct {
 	Entries  []sendEntry
 }
 
-func (s *Service) sendMessageBatch(_ context.Context, in *sendBatch) (any, error) {
+func (s *Service) sendMessageBatch(ctx context.Context, in *sendBatch) (any, error) {
 	// The limit is for the batch as a whole, beside each queue's own limit for one message.
 	total := 0
 	ids := make([]string, len(in.Entries))
@@ -84,6 +88,8 @@ func (s *Service) sendMessageBatch(_ context.Context, in *sendBatch) (any, error
 		}
 
 		for i := range in.Entries {
+			in.Entries[i].trace = wire.Trace(ctx)
+
 			answer, err := q.send(b, &in.Entries[i], now)
 			answer.ID = ids[i]
 
@@ -115,6 +121,8 @@ func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error)
 		MD5OfMessageSystem:     attributesDigest(in.MessageSystemAttributes),
 	}
 
+	// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_aws_trace_header_propagation)
+	c.Trace = in.trace
 	if trace, ok := in.MessageSystemAttributes[traceHeader]; ok {
 		c.Trace = *trace.StringValue
 	}

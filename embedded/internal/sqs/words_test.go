@@ -3,6 +3,9 @@ package sqs
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -146,6 +149,28 @@ func TestWhatTheServiceTakes(t *testing.T) {
 
 	got := s.must(t, "ReceiveMessage", `{"QueueUrl":"q.fifo","MessageAttributeNames":["*"]}`).(receiveAnswer)
 	if len(got.Messages) != 1 || len(got.Messages[0].MessageAttributes) != 1 {
+		t.Errorf("messages %+v", got.Messages)
+	}
+}
+
+// The tracing header of a request becomes the attribute of its messages, which a message's own attribute replaces.
+// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_aws_trace_header_propagation)
+func TestTheTracingHeader(t *testing.T) {
+	s := openService(t)
+	s.must(t, "CreateQueue", `{"QueueName":"q"}`)
+
+	for _, body := range []string{
+		`{"QueueUrl":"q","MessageBody":"b"}`,
+		`{"QueueUrl":"q","MessageBody":"b","MessageSystemAttributes":{"AWSTraceHeader":{"DataType":"String","StringValue":"Root=2"}}}`,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		r.Header.Set("X-Amz-Target", "AmazonSQS.SendMessage")
+		r.Header.Set("X-Amzn-Trace-Id", "Root=1")
+		wire.NewHandler(slog.New(slog.DiscardHandler), s.Wire()).ServeHTTP(httptest.NewRecorder(), r)
+	}
+
+	got := s.must(t, "ReceiveMessage", `{"QueueUrl":"q","MaxNumberOfMessages":10,"AttributeNames":["AWSTraceHeader"]}`).(receiveAnswer)
+	if len(got.Messages) != 2 || got.Messages[0].Attributes["AWSTraceHeader"] != "Root=1" || got.Messages[1].Attributes["AWSTraceHeader"] != "Root=2" {
 		t.Errorf("messages %+v", got.Messages)
 	}
 }
