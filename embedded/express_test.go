@@ -129,7 +129,7 @@ func TestExpressRefusals(t *testing.T) {
 
 	create := func(resource string) error {
 		_, err := f.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
-			Name: aws.String("x"), Type: sfntypes.StateMachineTypeExpress, RoleArn: aws.String("r"),
+			Name: aws.String("x"), Type: sfntypes.StateMachineTypeExpress, RoleArn: aws.String("arn:aws:iam::000000000000:role/r"),
 			Definition: aws.String(`{"StartAt":"T","States":{"T":{"Type":"Task","Resource":"` + resource + `","Parameters":{},"End":true}}}`),
 		})
 
@@ -161,7 +161,7 @@ func TestExpressRefusals(t *testing.T) {
 		}, "StateMachineTypeNotSupported: This operation is not supported by this type of state machine"},
 		{"the name of a machine of the other type", func() error {
 			_, err := f.sfn.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
-				Name: aws.String("m"), RoleArn: aws.String("r"), Definition: aws.String(`{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`),
+				Name: aws.String("m"), RoleArn: aws.String("arn:aws:iam::000000000000:role/r"), Definition: aws.String(`{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`),
 			})
 			return err
 		}, "StateMachineAlreadyExists"},

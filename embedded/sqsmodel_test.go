@@ -52,16 +52,16 @@ func (m *queueModel) settle() {
 func (m *queueModel) next(most int) []*modelMessage {
 	m.settle()
 
+	// A message in flight blocks those of its group that were sent after it.
 	blocked := map[string]bool{}
-	for _, x := range m.messages {
-		if x.inFlight && m.fifo {
-			blocked[x.group] = true
-		}
-	}
 
 	var free []*modelMessage
 	var groups []string
 	for _, x := range m.messages {
+		if x.inFlight && m.fifo {
+			blocked[x.group] = true
+		}
+
 		if !x.inFlight && !blocked[x.group] {
 			free = append(free, x)
 			if !slices.Contains(groups, x.group) {

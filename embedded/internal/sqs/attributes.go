@@ -47,6 +47,11 @@ var enumAttributes = map[string][]string{
 	"FifoThroughputLimit":       {"perQueue", "perMessageGroupId"},
 }
 
+// scopes are the attributes of FIFO queues that a standard queue refuses with a reason.
+// Source: LocalStack's recordings of AWS (tests/aws/services/sqs,
+// test_create_standard_queue_with_fifo_attribute_raises_error, test_set_unsupported_attribute_fifo)
+var scopes = []string{"DeduplicationScope", "FifoThroughputLimit"}
+
 // maxMessage bounds the size of a message with its attributes, and of a batch, in bytes.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 const maxMessage = 1 << 20
@@ -96,10 +101,16 @@ func parseSettings(attributes map[string]string) settings {
 	}
 	if text := attributes["RedrivePolicy"]; text != "" {
 		// The policy was valid when it was set.
-		s.redrive, _ = readRedrive(text)
+		if policy, fault := readRedrive(text); fault == "" {
+			s.redrive = policy
+		}
 	}
 
 	return s
+}
+
+func unknownAttribute(name string) *wire.Error {
+	return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
 }
 
 func invalidAttribute(name string) *wire.Error {
@@ -140,12 +151,15 @@ func (s *Service) checkAttribute(name, value string, fifo bool) error {
 	}
 
 	if allowed, ok := enumAttributes[name]; ok {
-		if !slices.Contains(allowed, value) {
+		switch {
+		case !fifo && slices.Contains(scopes, name):
+			return wire.Errorf("InvalidAttributeName", "You can specify the %s only when FifoQueue is set to true.", name)
+		case !fifo:
+			return unknownAttribute(name)
+		case name == "FifoQueue" && value == "false":
+			return wire.Errorf("InvalidAttributeValue", "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
+		case !slices.Contains(allowed, value):
 			return invalidAttribute(name)
-		}
-
-		if !fifo {
-			return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
 		}
 
 		return nil
@@ -156,8 +170,7 @@ func (s *Service) checkAttribute(name, value string, fifo bool) error {
 	}
 
 	if name != "RedrivePolicy" {
-		return wire.Errorf("InvalidAttributeName",
-			"Unknown Attribute %s. The embedded engine supports those in its documentation only.", name)
+		return unknownAttribute(name)
 	}
 
 	return s.checkRedrive(value, fifo)
@@ -188,6 +201,19 @@ func checkEncryption(request, all map[string]string) error {
 	return nil
 }
 
+// lowered returns attributes with their booleans in lower case: the service takes "True", too.
+// Source: LocalStack's tests validated on AWS (tests/aws/services/sqs, test_fifo_approximate_number_of_messages_not_visible)
+func lowered(attributes map[string]string) map[string]string {
+	out := maps.Clone(attributes)
+	for _, name := range []string{"FifoQueue", "ContentBasedDeduplication", ownKeys} {
+		if value, ok := out[name]; ok {
+			out[name] = strings.ToLower(value)
+		}
+	}
+
+	return out
+}
+
 // settle completes the attributes that a request leaves: an empty text removes some of them, and a key of KMS
 // ends the encryption with keys of SQS.
 func settle(all map[string]string) {
@@ -195,6 +221,11 @@ func settle(all map[string]string) {
 		if all[name] == "" {
 			delete(all, name)
 		}
+	}
+
+	// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_set_queue_attributes_default_values)
+	if standard := strconv.FormatInt(numberAttributes[keyReuse].standard, 10); all[keyID] == "" && all[keyReuse] == standard {
+		delete(all, keyReuse)
 	}
 
 	if all[keyID] != "" {
@@ -213,10 +244,9 @@ func (s *Service) checkRedrive(text string, fifo bool) error {
 		return invalidParameter("RedrivePolicy", text, reason)
 	}
 
-	policy, ok := readRedrive(text)
-	if !ok {
-		return invalid("Invalid value for maxReceiveCount or deadLetterTargetArn; " +
-			"want {\"deadLetterTargetArn\": ARN, \"maxReceiveCount\": 1 to 1000}.")
+	policy, fault := readRedrive(text)
+	if fault != "" {
+		return invalid(fault)
 	}
 
 	target := s.byARN(policy.target)
@@ -231,23 +261,36 @@ func (s *Service) checkRedrive(text string, fifo bool) error {
 	return nil
 }
 
-// readRedrive reads a redrive policy. As on AWS the count may be a number or a string.
-func readRedrive(text string) (policy *redrive, ok bool) {
+// readRedrive reads a redrive policy, or says what is wrong with it. As on AWS the count may be a number or a string.
+// Sources: https://github.com/ansible-collections/community.aws/issues/2321 (a missing attribute; the count goes first),
+// LocalStack's SQS provider (the count)
+func readRedrive(text string) (policy *redrive, fault string) {
 	var in struct {
 		Target      string          `json:"deadLetterTargetArn"`
 		MaxReceives json.RawMessage `json:"maxReceiveCount"`
 	}
 	if json.Unmarshal([]byte(text), &in) != nil {
-		return nil, false
+		return nil, "Redrive policy is not a valid JSON map."
+	}
+
+	const missing = "Redrive policy does not contain mandatory attribute: "
+
+	switch {
+	case in.MaxReceives == nil:
+		return nil, missing + "maxReceiveCount."
+	case in.Target == "":
+		return nil, missing + "deadLetterTargetArn."
 	}
 
 	// The count may be a JSON number or a text.
-	maxReceives, err := strconv.ParseInt(strings.Trim(string(in.MaxReceives), `"`), 10, 64)
-	if err != nil || maxReceives < 1 || maxReceives > 1000 || in.Target == "" {
-		return nil, false
+	count := strings.Trim(string(in.MaxReceives), `"`)
+
+	maxReceives, err := strconv.ParseInt(count, 10, 64)
+	if err != nil || maxReceives < 1 || maxReceives > 1000 {
+		return nil, "Invalid value for maxReceiveCount: " + count + ", valid values are from 1 to 1000 both inclusive."
 	}
 
-	return &redrive{target: in.Target, maxReceives: maxReceives}, true
+	return &redrive{target: in.Target, maxReceives: maxReceives}, ""
 }
 
 // describe returns all attributes of a queue: the attributes that were set, the defaults of the others,

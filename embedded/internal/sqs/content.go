@@ -21,6 +21,8 @@ type content struct {
 	Source string `json:"source,omitempty"`
 }
 
+const validCharacters = "Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF."
+
 // validText reports whether a text has only characters that a message may have.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 func validText(text string) bool {

@@ -25,7 +25,7 @@
 //     retention, or becomes a dead letter. While it is in flight, no other receive gets it.
 //   - Each receive returns a new receipt handle and makes the earlier ones void.
 //   - A FIFO queue returns the messages of a group in the order in which they were sent,
-//     several per receive if asked to, and none while one of the group is in flight.
+//     several per receive if asked to, and none behind a message of the group that is in flight.
 //     A deduplication id is remembered for five minutes.
 //
 // # Supported

@@ -10,17 +10,17 @@ import (
 // they differ. Both names go over the wire.
 // Source: the trait aws.protocols#awsQueryError in the service's API model.
 var queryCodes = map[string]string{
-	"BatchEntryIdsNotDistinct":       "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
-	"BatchRequestTooLong":            "AWS.SimpleQueueService.BatchRequestTooLong",
-	"EmptyBatchRequest":              "AWS.SimpleQueueService.EmptyBatchRequest",
-	"InvalidBatchEntryId":            "AWS.SimpleQueueService.InvalidBatchEntryId",
-	"MessageNotInflight":             "AWS.SimpleQueueService.MessageNotInflight",
-	"QueueDoesNotExist":              "AWS.SimpleQueueService.NonExistentQueue",
-	"QueueNameExists":                "QueueAlreadyExists",
-	"TooManyEntriesInBatchRequest":   "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
-	"UnsupportedOperation":           "AWS.SimpleQueueService.UnsupportedOperation",
-	"InvalidParameterValueException": "InvalidParameterValue",
-	"MissingParameterException":      "MissingParameter",
+	"BatchEntryIdsNotDistinct":          "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
+	"BatchRequestTooLong":               "AWS.SimpleQueueService.BatchRequestTooLong",
+	"EmptyBatchRequest":                 "AWS.SimpleQueueService.EmptyBatchRequest",
+	"InvalidBatchEntryId":               "AWS.SimpleQueueService.InvalidBatchEntryId",
+	"MessageNotInflight":                "AWS.SimpleQueueService.MessageNotInflight",
+	"QueueDoesNotExist":                 "AWS.SimpleQueueService.NonExistentQueue",
+	"QueueNameExists":                   "QueueAlreadyExists",
+	"TooManyEntriesInBatchRequest":      "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
+	"UnsupportedOperation":              "AWS.SimpleQueueService.UnsupportedOperation",
+	"InvalidParameterValueException":    "InvalidParameterValue",
+	"MissingRequiredParameterException": "MissingParameter",
 }
 
 func queryCode(errorType string) string {
@@ -47,8 +47,10 @@ func invalidText(format string, args ...any) *wire.Error {
 	return e
 }
 
+// missingParameter returns the error for a parameter that a request must have.
+// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_send_empty_message)
 func missingParameter(parameter string) *wire.Error {
-	e := wire.Errorf("MissingParameterException", "The request must contain the parameter %s.", parameter)
+	e := wire.Errorf("MissingRequiredParameterException", "The request must contain the parameter %s.", parameter)
 	e.Prefix = "com.amazon.coral.service#"
 
 	return e

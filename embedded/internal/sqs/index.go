@@ -9,9 +9,8 @@ import (
 
 // group is a message group of a FIFO queue.
 type group struct {
-	seqs     []uint64 // its messages in order
-	inFlight int
-	ready    uint64 // its message in queue.ready; 0 means none
+	seqs  []uint64 // its messages in order
+	ready uint64   // its message in queue.ready; 0 means none
 }
 
 // next returns the number of a new message. Numbers grow, also over restarts, because
@@ -56,10 +55,6 @@ func (q *queue) hide(m *message, inFlight bool) {
 	if inFlight && !m.inFlight {
 		m.inFlight = true
 		q.inFlight++
-
-		if q.fifo {
-			q.groups[m.Group].inFlight++
-		}
 	}
 
 	q.updateReady(m)
@@ -77,10 +72,6 @@ func (q *queue) show(m *message) {
 	if m.inFlight {
 		m.inFlight = false
 		q.inFlight--
-
-		if q.fifo {
-			q.groups[m.Group].inFlight--
-		}
 	}
 
 	q.updateReady(m)
@@ -103,8 +94,10 @@ func (q *queue) updateReady(m *message) {
 	q.wake()
 }
 
-// updateReadyGroup is updateReady for a FIFO queue. A group stands in q.ready with its first message, if
-// that message is visible and no message of the group is in flight.
+// updateReadyGroup is updateReady for a FIFO queue. A group stands in q.ready with its first message, if that message is
+// visible, also while later messages of the group are in flight.
+// Source: LocalStack's recordings of AWS (tests/aws/services/sqs,
+// test_fifo_group_visibility_extends_with_change_message_visibility)
 func (q *queue) updateReadyGroup(name string) {
 	g := q.groups[name]
 	// Removed first, because the first message of the group may be another one now.
@@ -120,7 +113,7 @@ func (q *queue) updateReadyGroup(name string) {
 
 	first := g.seqs[0]
 	// A hidden first message holds up its whole group, which keeps its order.
-	if _, hidden := q.hidden.Order(first); hidden || g.inFlight > 0 {
+	if _, hidden := q.hidden.Order(first); hidden {
 		return
 	}
 

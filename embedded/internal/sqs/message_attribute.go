@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"ratchet/embedded/internal/wire"
 )
 
 // attribute is a message attribute as it is on the wire and on disk.
@@ -23,7 +21,9 @@ type attribute struct {
 
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
 var (
-	attributeNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+	// The service takes letters of all scripts.
+	// Source: LocalStack's tests validated on AWS (tests/aws/services/sqs, test_send_message_with_invalid_string_attributes)
+	attributeNameRule = regexp.MustCompile(`^[\p{L}\p{Nd}_-]+(\.[\p{L}\p{Nd}_-]+)*$`)
 	dataTypeRule      = regexp.MustCompile(`^(String|Number|Binary)(\..+)?$`)
 	numberRule        = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$`)
 )
@@ -56,7 +56,7 @@ func (a *attribute) check(name string) error {
 	switch {
 	case len(name) > 256 || !attributeNameRule.MatchString(name) || reserved:
 		return invalidParameter("MessageAttributeName", name,
-			"Message attribute names have up to 256 of A-Z a-z 0-9 _ - . and do not begin with AWS. or Amazon.")
+			"Message attribute names have up to 256 letters, digits, _ - . and do not begin with AWS. or Amazon.")
 	case len(a.DataType) > 256 || !dataTypeRule.MatchString(a.DataType):
 		return invalidParameter("MessageAttributeType", a.DataType, "The type of message attribute '"+name+
 			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
@@ -75,7 +75,9 @@ func (a *attribute) check(name string) error {
 	}
 
 	if !ok {
-		return invalidParameter("MessageAttributeValue", name, "The message attribute must contain a non-empty value of its type.")
+		// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_send_message_with_empty_string_attribute)
+		base, _, _ := strings.Cut(a.DataType, ".")
+		return invalidText("Message (user) attribute '%s' must contain a non-empty value of type '%s'.", name, base)
 	}
 
 	if strings.HasPrefix(a.DataType, "Number") && !numberRule.MatchString(*a.StringValue) {
@@ -83,7 +85,9 @@ func (a *attribute) check(name string) error {
 	}
 
 	if !a.binary() && !validText(*a.StringValue) {
-		return wire.Errorf("InvalidMessageContents", "The message attribute '%s' has characters outside the allowed set.", name)
+		// Source of the code: LocalStack's tests validated on AWS (tests/aws/services/sqs,
+		// test_invalid_string_attributes_cause_invalid_parameter_value_error)
+		return invalidText("Invalid characters found in the value of message (user) attribute '%s'. %s", name, validCharacters)
 	}
 
 	return nil

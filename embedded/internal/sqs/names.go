@@ -55,8 +55,13 @@ func checkName(name string, fifo bool) error {
 	case name == "":
 		return missingParameter("QueueName")
 	case len(name) > 80 || !nameRule().MatchString(plain) || suffixed != fifo:
-		return invalidParameter("QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. "+
-			"1 to 80 in length; the name of a FIFO queue, and of no other, ends with .fifo.")
+		// Source: https://github.com/boto/botocore/issues/3058 (a standard queue), https://github.com/mapbox/cloudfriend/issues/94
+		if fifo {
+			return invalidText("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
+				"must end with .fifo suffix and be 1 to 80 in length.")
+		}
+
+		return invalidText("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
 
 	return nil

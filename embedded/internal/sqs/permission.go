@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // policy is an access policy as AddPermission writes it. The engine keeps policies and grants everything.
@@ -14,6 +15,19 @@ type policy struct {
 	Version   string
 	Id        string `json:",omitempty"` //nolint:revive // the name in the policy
 	Statement []json.RawMessage
+}
+
+// isAction reports whether a permission may name an action: any operation, and "*". A permission for a batch has the
+// name of the single operation.
+// Sources: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_AddPermission.html,
+// https://github.com/cloudtools/awacs/issues/34 (batches, and the words of the refusal)
+func (s *Service) isAction(name string) bool {
+	// Operations that the engine refuses can be permitted, too.
+	if name == "*" || slices.Contains([]string{"StartMessageMoveTask", "ListMessageMoveTasks", "CancelMessageMoveTask"}, name) {
+		return true
+	}
+
+	return s.Wire().Operations[name] != nil && !strings.HasSuffix(name, "Batch")
 }
 
 type statement struct {
@@ -89,6 +103,12 @@ func (s *Service) addPermission(_ context.Context, in *struct {
 			return missingParameter("Actions")
 		}
 
+		for _, action := range in.Actions {
+			if !s.isAction(action) {
+				return invalidParameter("ActionName", "SQS:"+action, "Please refer to the appropriate WSDL for a list of valid actions.")
+			}
+		}
+
 		p, err := q.readPolicy()
 		if err != nil {
 			return err
@@ -132,6 +152,11 @@ func (s *Service) removePermission(_ context.Context, in *struct {
 		p, err := q.readPolicy()
 		if err != nil {
 			return err
+		}
+
+		// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_sqs_permission_lifecycle)
+		if len(p.Statement) == 0 {
+			return invalidParameter("Label", in.Label, "can't find label.")
 		}
 
 		left := slices.DeleteFunc(slices.Clone(p.Statement), func(s json.RawMessage) bool { return label(s) == in.Label })

@@ -65,7 +65,8 @@ func (q *queue) store(b *store.Batch) error {
 	return nil
 }
 
-// clear removes all messages. Deduplication ids stay, as after a purge on AWS.
+// clear removes all messages and deduplication ids.
+// Source of the ids: LocalStack's tests validated on AWS (tests/aws/services/sqs, test_purge_queue_clears_fifo_deduplication_cache)
 func (q *queue) clear(b *store.Batch) {
 	for _, kind := range []byte{keyContent, keyState} {
 		b.DeleteRange(key(kind, q.ID), store.PrefixEnd(key(kind, q.ID)))
@@ -76,4 +77,12 @@ func (q *queue) clear(b *store.Batch) {
 	for _, m := range q.messages {
 		q.removeFromIndex(m)
 	}
+
+	ids := key(keyDedup, q.ID)
+	b.DeleteRange(ids, store.PrefixEnd(ids))
+
+	for name := range q.dedup {
+		q.dedupAge.Remove(name)
+	}
+	clear(q.dedup)
 }

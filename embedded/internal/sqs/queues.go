@@ -23,17 +23,13 @@ func (s *Service) createQueue(ctx context.Context, in *struct {
 	Attributes map[string]string
 	Tags       map[string]string `json:"tags"`
 }) (any, error) {
+	in.Attributes = lowered(in.Attributes)
 	fifo := in.Attributes["FifoQueue"] == "true"
 
 	err := s.update(func(b *store.Batch) error {
 		// The checks run under the lock, because a redrive policy names another queue.
 		if err := checkName(in.QueueName, fifo); err != nil {
 			return err
-		}
-
-		// The service refuses FifoQueue=false instead of taking it for the default.
-		if in.Attributes["FifoQueue"] == "false" {
-			return wire.Errorf("InvalidAttributeName", "Unknown Attribute FifoQueue.")
 		}
 
 		if err := cmp.Or(s.checkAttributes(in.Attributes, fifo), checkThroughput(in.Attributes), checkEncryption(in.Attributes, in.Attributes)); err != nil {
@@ -128,7 +124,7 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 				out[name] = value
 				// A valid attribute without a value, as RedrivePolicy, is left out of the answer.
 			} else if !isAttribute(name) {
-				return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
+				return unknownAttribute(name)
 			}
 		}
 
@@ -136,6 +132,11 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 	})
 	if err != nil {
 		return nil, err
+	}
+
+	// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_sqs_permission_lifecycle)
+	if len(out) == 0 {
+		return empty, nil
 	}
 
 	return map[string]any{"Attributes": out}, nil
@@ -150,11 +151,9 @@ func (s *Service) setQueueAttributes(_ context.Context, in *struct {
 	QueueUrl   string //nolint:revive // the wire's name
 	Attributes map[string]string
 }) (any, error) {
-	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
-		if kind, ok := in.Attributes["FifoQueue"]; ok && (kind == "true") != q.fifo {
-			return invalidAttribute("FifoQueue")
-		}
+	in.Attributes = lowered(in.Attributes)
 
+	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
 		changed := maps.Clone(q.Attributes)
 		if changed == nil {
 			changed = map[string]string{}
@@ -279,8 +278,6 @@ type queueRequest struct {
 func (s *Service) deleteQueue(_ context.Context, in *queueRequest) (any, error) {
 	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, _ time.Time) error {
 		q.clear(b)
-		ids := key(keyDedup, q.ID)
-		b.DeleteRange(ids, store.PrefixEnd(ids))
 		b.Delete(queueKey(q.Name))
 
 		delete(s.queues, q.Name)

@@ -44,18 +44,20 @@ type receiveAnswer struct {
 // check fails for a parameter outside of its range.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
 func (in *receiveRequest) check() error {
+	const between = "Must be between %d and %d, if provided."
 	for _, p := range []struct {
 		name   string
 		value  *int64
 		lo, hi int64
+		reason string
 	}{
-		{name: "MaxNumberOfMessages", value: in.MaxNumberOfMessages, lo: 1, hi: 10},
-		{name: "VisibilityTimeout", value: in.VisibilityTimeout, lo: 0, hi: 43_200},
-		{name: "WaitTimeSeconds", value: in.WaitTimeSeconds, lo: 0, hi: 20},
+		{name: "MaxNumberOfMessages", value: in.MaxNumberOfMessages, lo: 1, hi: 10, reason: between},
+		{name: "VisibilityTimeout", value: in.VisibilityTimeout, lo: 0, hi: 43_200, reason: between},
+		// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_send_receive_wait_time_seconds)
+		{name: "WaitTimeSeconds", value: in.WaitTimeSeconds, lo: 0, hi: 20, reason: "Must be >= %d and <= %d, if provided."},
 	} {
 		if p.value != nil && (*p.value < p.lo || *p.value > p.hi) {
-			return invalidParameter(p.name, strconv.FormatInt(*p.value, 10),
-				fmt.Sprintf("Must be between %d and %d, if provided.", p.lo, p.hi))
+			return invalidParameter(p.name, strconv.FormatInt(*p.value, 10), fmt.Sprintf(p.reason, p.lo, p.hi))
 		}
 	}
 
@@ -338,10 +340,11 @@ func (s *Service) systemAttributes(q *queue, m *message, c *content) map[string]
 }
 
 // attributeRequested reports whether the request names a message attribute: by its name,
-// by "prefix.*", or by "All".
+// by "prefix.*", or by "All" or "*".
+// Source of "*": LocalStack's recordings of AWS (tests/aws/services/sqs, test_receive_message_message_attribute_names_filters)
 func attributeRequested(name string, asked []string) bool {
 	return slices.ContainsFunc(asked, func(a string) bool {
 		prefix, all := strings.CutSuffix(a, ".*")
-		return a == name || a == "All" || all && strings.HasPrefix(name, prefix)
+		return a == name || a == "All" || a == "*" || all && strings.HasPrefix(name, prefix)
 	})
 }

@@ -22,6 +22,8 @@ type sendEntry struct {
 	MessageSystemAttributes map[string]attribute
 	MessageDeduplicationID  *string `json:"MessageDeduplicationId"`
 	MessageGroupID          *string `json:"MessageGroupId"`
+
+	trace string // the tracing header of the request
 }
 
 // sent is the answer for one message.
@@ -34,10 +36,12 @@ type sent struct {
 	SequenceNumber         string `json:",omitempty"`
 }
 
-func (s *Service) sendMessage(_ context.Context, in *struct {
+func (s *Service) sendMessage(ctx context.Context, in *struct {
 	QueueUrl string //nolint:revive // the wire's name
 	sendEntry
 }) (any, error) {
+	in.trace = wire.Trace(ctx)
+
 	var out sent
 
 	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
@@ -56,7 +60,7 @@ type sendBatch struct {
 	Entries  []sendEntry
 }
 
-func (s *Service) sendMessageBatch(_ context.Context, in *sendBatch) (any, error) {
+func (s *Service) sendMessageBatch(ctx context.Context, in *sendBatch) (any, error) {
 	// The limit is for the batch as a whole, beside each queue's own limit for one message.
 	total := 0
 	ids := make([]string, len(in.Entries))
@@ -79,7 +83,13 @@ func (s *Service) sendMessageBatch(_ context.Context, in *sendBatch) (any, error
 	var out batchAnswer[sent]
 
 	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
+		if err := q.checkBatchKind(in.Entries); err != nil {
+			return err
+		}
+
 		for i := range in.Entries {
+			in.Entries[i].trace = wire.Trace(ctx)
+
 			answer, err := q.send(b, &in.Entries[i], now)
 			answer.ID = ids[i]
 
@@ -111,6 +121,8 @@ func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error)
 		MD5OfMessageSystem:     attributesDigest(in.MessageSystemAttributes),
 	}
 
+	// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_aws_trace_header_propagation)
+	c.Trace = in.trace
 	if trace, ok := in.MessageSystemAttributes[traceHeader]; ok {
 		c.Trace = *trace.StringValue
 	}
@@ -188,10 +200,16 @@ func (q *queue) checkSend(in *sendEntry) error {
 	case in.MessageBody == nil || *in.MessageBody == "":
 		return missingParameter("MessageBody")
 	case messageSize(*in.MessageBody, in.MessageAttributes) > q.maxSize:
-		return invalidText("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.maxSize)
+		fault := "are invalid"
+		if in.ID != "" {
+			// The words for an entry of a batch.
+			// Source: LocalStack's recordings of AWS (tests/aws/services/sqs, test_send_batch_message_size)
+			fault = "cannot be validated"
+		}
+
+		return invalidText("One or more parameters %s. Reason: Message must be shorter than %d bytes.", fault, q.maxSize)
 	case !validText(*in.MessageBody):
-		return wire.Errorf("InvalidMessageContents", "Invalid characters found in the message body. "+
-			"Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF.")
+		return wire.Errorf("InvalidMessageContents", "Invalid characters found in the message body. %s", validCharacters)
 	case in.DelaySeconds != nil && (*in.DelaySeconds < 0 || *in.DelaySeconds > 900):
 		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10),
 			"DelaySeconds must be >= 0 and <= 900.")
@@ -214,6 +232,27 @@ func (q *queue) checkSend(in *sendEntry) error {
 	return checkMessageAttributes(in.MessageAttributes)
 }
 
+// checkBatchKind fails for a batch to a FIFO queue with an entry that has no deduplication or no group: the
+// service refuses the whole batch.
+// Source: LocalStack's recordings of AWS (tests/aws/services/sqs,
+// test_send_batch_missing_deduplication_id_for_fifo_queue, test_send_batch_missing_message_group_id_for_fifo_queue)
+func (q *queue) checkBatchKind(entries []sendEntry) error {
+	for i := range entries {
+		switch e := &entries[i]; {
+		case q.fifo && e.MessageDeduplicationID == nil && !q.contentDedup:
+			return noDeduplication()
+		case q.fifo && e.MessageGroupID == nil:
+			return invalidText("%s", missingParameter("MessageGroupId").Message)
+		}
+	}
+
+	return nil
+}
+
+func noDeduplication() error {
+	return invalidText("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+}
+
 // checkSendKind fails for parameters that the queue's kind does not have, and
 // for missing parameters that a FIFO queue needs.
 func (q *queue) checkSendKind(in *sendEntry) error {
@@ -227,7 +266,7 @@ func (q *queue) checkSendKind(in *sendEntry) error {
 		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10),
 			"The request include parameter that is not valid for this queue type.")
 	case q.fifo && in.MessageDeduplicationID == nil && !q.contentDedup:
-		return invalidText("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		return noDeduplication()
 	}
 
 	return nil

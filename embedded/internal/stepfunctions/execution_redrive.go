@@ -28,9 +28,13 @@ func (s *Service) redriveExecution(ctx context.Context, in *struct {
 }) (any, error) {
 	token := ""
 	if in.ClientToken != nil {
-		if token = *in.ClientToken; !clientToken().MatchString(token) {
-			return nil, requests.Invalid("1 validation error detected: Value '%s' at 'clientToken' failed to satisfy constraint: "+
-				"Member must satisfy regular expression pattern: [!-~]+ and have length between 1 and 64", token)
+		token = *in.ClientToken
+		if err := requests.AtMost(token, "clientToken", 64); err != nil {
+			return nil, err
+		}
+
+		if !clientToken().MatchString(token) {
+			return nil, wire.BadParameter("'"+token+"'", "clientToken", "Member must satisfy regular expression pattern: [!-~]+")
 		}
 	}
 

@@ -33,6 +33,10 @@ func (s *Service) startExecution(ctx context.Context, body []byte) (any, error) 
 		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%s'", rawjson.InputFault(nil))
 	}
 
+	if err := checkTrace(in[3]); err != nil {
+		return nil, err
+	}
+
 	name, input, err := s.startParameters(in[1], in[2])
 	if err != nil {
 		return nil, err
@@ -47,6 +51,9 @@ func (s *Service) startExecution(ctx context.Context, body []byte) (any, error) 
 	// concurrent starts share one flush of the disk.
 	return answer, sync()
 }
+
+// checkTrace checks a trace header, which has no effect.
+func checkTrace(header string) error { return requests.AtMost(header, "traceHeader", 256) }
 
 // startAnswer is the answer of StartExecution.
 type startAnswer struct {

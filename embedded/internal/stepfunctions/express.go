@@ -168,6 +168,10 @@ func (s *Service) startSync(ctx context.Context, in *struct{ StateMachineArn, Na
 		return nil, err
 	}
 
+	if err := checkTrace(in.TraceHeader); err != nil {
+		return nil, err
+	}
+
 	name, input, err := s.startParameters(in.Name, in.Input)
 	if err != nil {
 		return nil, err

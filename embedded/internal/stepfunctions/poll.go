@@ -4,16 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/stepfunctions/waiting"
-	"ratchet/embedded/internal/wire"
 )
 
 // pollTime is the time after which a poll without a task returns.
@@ -75,13 +72,7 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 
 // checkWorker fails for a worker's name that is too long. The API takes any other one: it is no name of a resource,
 // and InvalidName is no error of the operation.
-func checkWorker(name string) error {
-	if utf8.RuneCountInString(name) <= arns.MaxName {
-		return nil
-	}
-
-	return wire.BadParameter("'"+name+"'", "workerName", "Member must have length less than or equal to "+strconv.Itoa(arns.MaxName))
-}
+func checkWorker(name string) error { return requests.AtMost(name, "workerName", arns.MaxName) }
 
 // startTask marks the task as started and returns its token and input.
 func (s *Service) startTask(ctx context.Context, task waiting.Placed, worker string) (any, error) {

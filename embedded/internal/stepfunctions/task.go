@@ -1,9 +1,9 @@
 package stepfunctions
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"unicode/utf8"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/rawjson"
@@ -17,15 +17,15 @@ func (s *Service) sendTaskSuccess(ctx context.Context, body []byte) (any, error)
 		return nil, err
 	}
 
-	token, err := readToken(in[0])
-	if err != nil {
-		return nil, err
-	}
-
 	output := []byte(in[1])
 	if len(output) > execution.MaxDocument {
 		return nil, requests.Invalid("1 validation error detected: Value at 'output' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", execution.MaxDocument)
+	}
+
+	token, err := readToken(in[0])
+	if err != nil {
+		return nil, err
 	}
 
 	if err := rawjson.Valid(output); err != nil {
@@ -43,12 +43,12 @@ func (s *Service) sendTaskFailure(ctx context.Context, body []byte) (any, error)
 		return nil, err
 	}
 
-	token, err := readToken(in[0])
-	if err != nil {
+	if err := checkError(in[1], in[2]); err != nil {
 		return nil, err
 	}
 
-	if err := checkError(in[1], in[2]); err != nil {
+	token, err := readToken(in[0])
+	if err != nil {
 		return nil, err
 	}
 
@@ -65,12 +65,7 @@ const (
 )
 
 func checkError(name, cause string) error {
-	if utf8.RuneCountInString(name) > maxError || utf8.RuneCountInString(cause) > maxCause {
-		return requests.Invalid("1 validation error detected: Value at 'error' or 'cause' failed to satisfy constraint: "+
-			"Member must have length less than or equal to %d and %d", maxError, maxCause)
-	}
-
-	return nil
+	return cmp.Or(requests.SecretAtMost(name, "error", maxError), requests.SecretAtMost(cause, "cause", maxCause))
 }
 
 func (s *Service) sendTaskHeartbeat(ctx context.Context, body []byte) (any, error) {

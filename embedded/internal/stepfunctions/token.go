@@ -7,6 +7,7 @@ import (
 
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/stepfunctions/keys"
+	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -39,6 +40,11 @@ func (t taskToken) String() string {
 }
 
 func readToken(text string) (t taskToken, err error) {
+	const most = 2048
+	if err := requests.AtMost(text, "taskToken", most); err != nil {
+		return t, err
+	}
+
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != tokenBytes || b[0] != tokenVersion {
 		return t, wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")

@@ -31,3 +31,21 @@ func withAddress(r *http.Request) context.Context {
 
 	return context.WithValue(r.Context(), addressKey{}, scheme+"://"+r.Host)
 }
+
+type traceKey struct{}
+
+// Trace returns the tracing header of the request that called an operation, "" for none.
+func Trace(ctx context.Context) string {
+	trace, _ := ctx.Value(traceKey{}).(string)
+	return trace
+}
+
+// withTrace adds the tracing header of a request to a context, if the request has one.
+func withTrace(ctx context.Context, r *http.Request) context.Context {
+	trace := r.Header.Get("X-Amzn-Trace-Id")
+	if trace == "" {
+		return ctx
+	}
+
+	return context.WithValue(ctx, traceKey{}, trace)
+}

@@ -77,7 +77,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx = withAddress(r)
 	}
 
-	answer, err := call(ctx, body)
+	answer, err := call(withTrace(ctx, r), body)
 	if err != nil {
 		if breakOff(w, err) {
 			return

@@ -67,11 +67,15 @@ func (a Account) Alias(machine, name string) string {
 // CheckName fails for names that AWS does not accept.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html
 func CheckName(name string) error {
+	if err := requests.AtMost(name, "name", MaxName); err != nil {
+		return err
+	}
+
 	bad := strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("<>{}[]?*\"#%\\^|~`$&,;:/", r) ||
 			r == '\uFFFE' || r == '\uFFFF' || r == utf8.RuneError
 	})
-	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName || bad {
+	if name == "" || bad {
 		return wire.Errorf("InvalidName", "Invalid Name: '%s'", name)
 	}
 

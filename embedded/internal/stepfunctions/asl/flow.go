@@ -111,8 +111,12 @@ type declared struct {
 func (b *builder) declare(c *rawjson.Cursor) {
 	name, _ := rawjson.Text(c.Key)
 	at := b.at + "/" + name
-	if n := len([]rune(name)); n == 0 || n > maxName {
+	switch n := len([]rune(name)); {
+	case n == 0:
 		b.fault(codeStateName, at, "a state's name has 1 to %d characters", maxName)
+	case n > maxName:
+		// Source: https://github.com/ChristopheBougere/asl-validator/issues/69 (an answer of CreateStateMachine)
+		b.fault(codeStateName, at, "Invalid State name: State '%s' exceeds the %d-character limit allowed by the service", name, maxName)
 	}
 
 	if b.names[name] {

@@ -323,6 +323,13 @@ func TestRefusedDefinitions(t *testing.T) {
 			code:       codeSchema,
 			at:         "/States/A/Retry[0]/BackoffRate",
 		},
+		// Source: https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html (less than 31622400)
+		{
+			says:       "a bound of the interval that is too long",
+			definition: machineOf(`"A":{WORK,"End":true,"Retry":[{"ErrorEquals":["X"],"MaxDelaySeconds":31622400}]}`),
+			code:       codeSchema,
+			at:         "/States/A/Retry[0]/MaxDelaySeconds",
+		},
 		{
 			says:       "unknown jitter",
 			definition: machineOf(`"A":{WORK,"End":true,"Retry":[{"ErrorEquals":["X"],"JitterStrategy":"HALF"}]}`),

@@ -56,7 +56,7 @@ func (b *builder) compileRetry(s *State, o *object) {
 			IntervalSeconds: r.integer("IntervalSeconds", 1, 1, maxSeconds),
 			MaxAttempts:     r.integer("MaxAttempts", 3, 0, maxSeconds),
 			BackoffRate:     r.float("BackoffRate", 2, 1),
-			MaxDelaySeconds: r.integer("MaxDelaySeconds", 0, 1, 31_622_400),
+			MaxDelaySeconds: r.integer("MaxDelaySeconds", 0, 1, 31_622_399),
 		}
 		if retrier.MaxDelaySeconds > 0 && retrier.MaxDelaySeconds <= retrier.IntervalSeconds {
 			b.fault(codeSchema, r.at+"/MaxDelaySeconds", "MaxDelaySeconds must be greater than IntervalSeconds")

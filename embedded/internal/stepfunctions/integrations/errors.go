@@ -62,8 +62,8 @@ var untyped = map[string]bool{"ValidationException": true, "SerializationExcepti
 // queryCodes are the codes of errors of SQS for which the first SDK has no type.
 // Source: LocalStack's recordings of AWS (test_send_message_empty_body).
 var queryCodes = map[string]string{
-	"MissingParameterException":      "MissingParameter",
-	"InvalidParameterValueException": "InvalidParameterValue",
+	"MissingRequiredParameterException": "MissingParameter",
+	"InvalidParameterValueException":    "InvalidParameterValue",
 }
 
 // Refusal names an error of a call as the service does.

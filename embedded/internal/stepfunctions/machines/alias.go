@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"ratchet/embedded/internal/stepfunctions/arns"
 	"ratchet/embedded/internal/stepfunctions/keys"
@@ -77,13 +76,12 @@ func (a *alias) pick(draw int) uint64 {
 var aliasName = regexp.MustCompile(`^[a-zA-Z0-9_\-.]*[a-zA-Z_\-.][a-zA-Z0-9_\-.]*$`)
 
 func checkAliasName(name string) error {
-	const invalid = "1 validation error detected: Value '%s' at 'name' failed to satisfy constraint: "
+	if err := requests.AtMost(name, "name", arns.MaxName); err != nil {
+		return err
+	}
 
-	switch {
-	case utf8.RuneCountInString(name) > arns.MaxName:
-		return requests.Invalid(invalid+"Member must have length less than or equal to %d", name, arns.MaxName)
-	case !aliasName.MatchString(name):
-		return requests.Invalid(invalid+`Member must satisfy regular expression pattern: ^(?=.*[a-zA-Z_\-\.])[a-zA-Z0-9_\-\.]+$`, name)
+	if !aliasName.MatchString(name) {
+		return wire.BadParameter("'"+name+"'", "name", `Member must satisfy regular expression pattern: ^(?=.*[a-zA-Z_\-\.])[a-zA-Z0-9_\-\.]+$`)
 	}
 
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"ratchet/embedded/internal/stepfunctions/arns"
@@ -27,6 +28,20 @@ type machineSettings struct {
 	encryption *settings.Encryption // EncryptionConfiguration once it was checked
 }
 
+// checkRole fails for a text that is no ARN of a role. The engine looks for no role.
+// Source: https://github.com/aws/amazon-sagemaker-examples/issues/2432 (an answer of CreateStateMachine)
+func checkRole(arn string) error {
+	if err := requests.AtMost(arn, "roleArn", 256); err != nil {
+		return err
+	}
+
+	if !strings.HasPrefix(arn, "arn:") {
+		return wire.Errorf("InvalidArn", "Invalid Role Arn: '%s'", arn)
+	}
+
+	return nil
+}
+
 // check fails for settings that contradict each other or that the engine does not support.
 func (in *machineSettings) check() (err error) {
 	if in.VersionDescription != "" && !in.Publish {
@@ -35,6 +50,12 @@ func (in *machineSettings) check() (err error) {
 
 	if err := checkDescription("versionDescription", in.VersionDescription); err != nil {
 		return err
+	}
+
+	if in.RoleArn != nil {
+		if err := checkRole(*in.RoleArn); err != nil {
+			return err
+		}
 	}
 
 	if err := in.LoggingConfiguration.Check(); err != nil {
@@ -56,8 +77,11 @@ func (c *Catalog) create(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	if in.Definition == nil || in.RoleArn == nil || *in.RoleArn == "" {
-		return nil, requests.Invalid("1 validation error detected: definition and roleArn are required")
+	switch {
+	case in.Definition == nil:
+		return nil, wire.Missing("definition")
+	case in.RoleArn == nil:
+		return nil, wire.Missing("roleArn")
 	}
 
 	if err := wire.OneOf(in.Type, "type", typeStandard, typeExpress); err != nil {

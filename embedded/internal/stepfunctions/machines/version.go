@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"ratchet/embedded/internal/stepfunctions/keys"
 	"ratchet/embedded/internal/stepfunctions/pages"
@@ -87,12 +86,7 @@ func (m *Machine) addVersion(description string, now time.Time) error {
 }
 
 func checkDescription(field, text string) error {
-	if utf8.RuneCountInString(text) > maxDescription {
-		return requests.Invalid("1 validation error detected: Value at '%s' failed to satisfy constraint: "+
-			"Member must have length less than or equal to %d", field, maxDescription)
-	}
-
-	return nil
+	return requests.SecretAtMost(text, field, maxDescription)
 }
 
 // change replaces a machine by a changed copy of it and stores it.

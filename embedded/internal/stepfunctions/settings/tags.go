@@ -1,10 +1,11 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"ratchet/embedded/internal/stepfunctions/requests"
 	"ratchet/embedded/internal/wire"
@@ -28,12 +29,17 @@ type Tags []tag
 
 // Check fails for tags that the service does not accept.
 func (t Tags) Check() error {
-	for _, each := range t {
+	for i, each := range t {
+		member := "tags." + strconv.Itoa(i+1) + ".member."
+		if err := cmp.Or(requests.AtMost(each.Key, member+"key", maxTagKey), requests.AtMost(each.Value, member+"value", maxTagValue)); err != nil {
+			return err
+		}
+
 		if err := checkTagKey(each.Key); err != nil {
 			return err
 		}
 
-		if utf8.RuneCountInString(each.Value) > maxTagValue || strings.ContainsFunc(each.Value, noTagRune) {
+		if strings.ContainsFunc(each.Value, noTagRune) {
 			return requests.Invalid("the value of tag '%s' must have at most %d characters: letters, digits, white space or _ . : / = + - @",
 				each.Key, maxTagValue)
 		}
@@ -44,8 +50,7 @@ func (t Tags) Check() error {
 }
 
 func checkTagKey(key string) error {
-	n := utf8.RuneCountInString(key)
-	if n == 0 || n > maxTagKey || strings.ContainsFunc(key, noTagRune) || strings.HasPrefix(strings.ToLower(key), "aws:") {
+	if key == "" || strings.ContainsFunc(key, noTagRune) || strings.HasPrefix(strings.ToLower(key), "aws:") {
 		return requests.Invalid("a tag's key must have 1 to %d characters: letters, digits, white space or _ . : / = + - @, "+
 			"and must not begin with aws:, not '%s'", maxTagKey, key)
 	}
