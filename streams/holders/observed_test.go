@@ -15,10 +15,10 @@ func TestAWorkerThatStopsHoldsItsLeases(t *testing.T) {
 		workers := Workers{}
 		workers.Observe([]leases.WorkerRow{{Owner: "a", Counter: 1, State: state}}, now, modelLease)
 
-		observed := Observe(nil, []leases.Lease{{Shard: "s", Owner: "a", Epoch: 1}}, now)
+		observed := Observe(nil, []leases.Lease{{Shard: "s", Owner: "a", Epoch: 1}}, now, modelLease)
 		workers.Apply(observed)
 
-		p := Planner{Me: "w", LeaseDuration: modelLease, ScanInterval: modelScan, Holds: func(string) bool { return false }}
+		p := Planner{Me: "w", Ended: noneHas, ScanInterval: modelScan, Holds: func(string) bool { return false }}
 		if todo := p.Decide(observed, now); len(todo.Take) != want {
 			t.Errorf("state %q: %d leases are free, want %d", state, len(todo.Take), want)
 		}
@@ -27,7 +27,7 @@ func TestAWorkerThatStopsHoldsItsLeases(t *testing.T) {
 
 // TestARequestThatIsNotMetIsWithdrawn: after three lease durations.
 func TestARequestThatIsNotMetIsWithdrawn(t *testing.T) {
-	p := Planner{Me: "w", LeaseDuration: modelLease, ScanInterval: modelScan, Holds: func(string) bool { return false }}
+	p := Planner{Me: "w", Ended: noneHas, ScanInterval: modelScan, Holds: func(string) bool { return false }}
 	began := time.Now()
 
 	var observed map[string]*Observed
@@ -37,7 +37,7 @@ func TestARequestThatIsNotMetIsWithdrawn(t *testing.T) {
 	}{{0, 0}, {modelLease, 0}, {3*modelLease - 1, 0}, {3 * modelLease, 1}} {
 		now := began.Add(c.after)
 		// The owner is alive: its counter grows.
-		observed = Observe(observed, []leases.Lease{{Shard: "s", Owner: "a", Epoch: 1, Counter: int64(c.after), RequestedBy: "w"}}, now)
+		observed = Observe(observed, []leases.Lease{{Shard: "s", Owner: "a", Epoch: 1, Counter: int64(c.after), RequestedBy: "w"}}, now, modelLease)
 
 		if todo := p.Decide(observed, now); len(todo.Withdraw) != c.want {
 			t.Errorf("after %v: %d requests are withdrawn, want %d", c.after, len(todo.Withdraw), c.want)
