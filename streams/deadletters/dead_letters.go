@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -161,27 +162,23 @@ func (d Letters) deleteFrom(ctx context.Context, handler, id string, redrives *i
 	// Rewrite may have changed how many parts there are. A request that arrives late must not delete a dead letter that
 	// was stored after it for the same record.
 	count := partsOf(row)
-	asRead := "#failedAt = :failedAt AND attribute_not_exists(#parts)"
 	deleted := &ddbtypes.Delete{
-		TableName: &d.Table,
-		Key:       rows.Key(handler, id),
-		ExpressionAttributeNames: map[string]string{
-			"#id": store.ID, "#failedAt": deadLetterFailedAt, "#parts": deadLetterParts,
-		},
-		ExpressionAttributeValues: dynamo.Item{":failedAt": row[deadLetterFailedAt]},
+		TableName:                 &d.Table,
+		Key:                       rows.Key(handler, id),
+		ExpressionAttributeNames:  map[string]string{"#id": store.ID},
+		ExpressionAttributeValues: dynamo.Item{},
 	}
-
-	if count > 0 {
-		asRead = "#failedAt = :failedAt AND #parts = :parts"
-		deleted.ExpressionAttributeValues[":parts"] = row[deadLetterParts]
-	}
-	deleted.ConditionExpression = aws.String("attribute_not_exists(#id) OR (" + asRead + ")")
+	deleted.ConditionExpression = aws.String("attribute_not_exists(#id) OR (" + asRead(deleted, row, deadLetterFailedAt, deadLetterParts) + ")")
 
 	if redrives != nil {
 		seen := rows.AsSeen(handler, id, *redrives)
 		deleted.ConditionExpression = aws.String("(" + *deleted.ConditionExpression + ") AND " + *seen.ConditionExpression)
 		maps.Copy(deleted.ExpressionAttributeNames, seen.ExpressionAttributeNames)
 		maps.Copy(deleted.ExpressionAttributeValues, seen.ExpressionAttributeValues)
+	}
+
+	if len(deleted.ExpressionAttributeValues) == 0 {
+		deleted.ExpressionAttributeValues = nil // the service refuses an empty map
 	}
 
 	writes := append([]ddbtypes.TransactWriteItem{{Delete: deleted}}, rows.parts(handler, id).Deletes(count)...)
@@ -196,6 +193,25 @@ func (d Letters) deleteFrom(ctx context.Context, handler, id string, redrives *i
 	}
 
 	return nil
+}
+
+// asRead returns the condition that the attributes are as in the row, with its names and values in the write. A row that
+// cannot be decoded may lack each of them.
+func asRead(deleted *ddbtypes.Delete, row dynamo.Item, attributes ...string) string {
+	var all []string
+	for _, name := range attributes {
+		deleted.ExpressionAttributeNames["#"+name] = name
+
+		value, is := row[name]
+		if !is {
+			all = append(all, "attribute_not_exists(#"+name+")")
+			continue
+		}
+		deleted.ExpressionAttributeValues[":"+name] = value
+		all = append(all, "#"+name+" = :"+name)
+	}
+
+	return strings.Join(all, " AND ")
 }
 
 // whyNotDeleted returns nil if the dead letter is gone: an earlier try has deleted it, and its answer was lost.

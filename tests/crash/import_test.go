@@ -2,6 +2,7 @@ package crash
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -35,19 +36,59 @@ type imported struct{ Read, Imported, Already, Refused, BadLines int }
 // importing runs `ratchet orders import`.
 type importing struct{ bin, dir, file, endpoint string }
 
-func (i importing) start(t *testing.T, name string) *program.Process {
+// start runs an import of the file, or of standard input if it is not nil.
+func (i importing) start(t *testing.T, name string, input *os.File) *program.Process {
 	t.Helper()
 
-	args := []string{"orders", "import", i.file, "--endpoint-url", i.endpoint, "--json", "--quiet", "--order-lists"}
+	file := i.file
+	if input != nil {
+		file = "-"
+	}
+	args := []string{"orders", "import", file, "--endpoint-url", i.endpoint, "--json", "--quiet", "--order-lists"}
 
-	return program.Process{Bin: i.bin, Args: args, Dir: i.dir, Name: name}.Start(t)
+	return program.Process{Bin: i.bin, Args: args, Dir: i.dir, Name: name, Stdin: input}.Start(t)
+}
+
+// hanging runs an import that gets three quarters of the file, and waits for the rest until it is killed.
+func (i importing) hanging(t *testing.T, name string) *program.Process {
+	t.Helper()
+
+	text, err := os.ReadFile(i.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.Collect(bytes.Lines(text))
+
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	running := i.start(t, name, in)
+	if err := in.Close(); err != nil { // the process has its own
+		t.Fatal(err)
+	}
+
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+
+		_, _ = out.Write(bytes.Join(lines[:len(lines)*3/4], nil)) // fails when the process is killed
+	}()
+
+	t.Cleanup(func() {
+		_ = out.Close()
+		<-written
+	})
+
+	return running
 }
 
 // toEnd runs an import that nothing interrupts, and returns its counts.
 func (i importing) toEnd(t *testing.T, name string) (counts imported) {
 	t.Helper()
 
-	running := i.start(t, name)
+	running := i.start(t, name, nil)
 	line := running.FirstLine(t)
 
 	if status := running.Wait(t); status != 0 {
@@ -117,11 +158,11 @@ func TestKillNineInTheMiddleOfAnImport(t *testing.T) {
 	run := importing{bin: bin, dir: dir, file: filepath.Join(dir, "orders.jsonl"), endpoint: b.Config.EndpointURL}
 	states := underWay(t, run.file, *flagImports)
 
-	first := run.start(t, "import-1")
+	first := run.hanging(t, "import-1")
 	untilPlaced(ctx, t, b, *flagImports/4)
 	first.Kill(t)
 
-	second := run.start(t, "import-2")
+	second := run.hanging(t, "import-2")
 	untilPlaced(ctx, t, b, *flagImports/2)
 	running.Kill(t)
 	second.Kill(t)

@@ -68,6 +68,8 @@ type Process struct {
 	Work string
 	// Dir gets the file Name.log with the output of the process. Processes of the same name append to it.
 	Dir, Name string
+	// Stdin is its standard input. Default: it has none.
+	Stdin *os.File
 
 	cmd   *exec.Cmd
 	first chan string   // the first line of its standard output, closed after it
@@ -90,6 +92,10 @@ func (p Process) Start(t testing.TB) *Process {
 	p.cmd.Env = append(os.Environ(), p.Env...)
 	p.cmd.Dir = p.Work
 	p.cmd.Stderr = log
+
+	if p.Stdin != nil {
+		p.cmd.Stdin = p.Stdin
+	}
 
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
