@@ -302,6 +302,7 @@ func (d *Deliveries) miss(ctx context.Context, delivery Delivery, reason string)
 	defer cancel()
 
 	_, err := d.records.store(ctx, &delivery, delivery.missed(reason))
+
 	return err
 }
 

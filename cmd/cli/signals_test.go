@@ -17,7 +17,7 @@ func TestTheFirstSignalStopsAndTheSecondEndsAtOnce(t *testing.T) {
 
 		go stopOnSignals(signals, func() { stopped++ }, func(status int) { exited = status })
 		signals <- os.Interrupt
-		time.Sleep(oneRequest - 1)
+		time.Sleep(oneRequest - time.Nanosecond)
 		signals <- os.Interrupt
 		synctest.Wait()
 
@@ -25,7 +25,7 @@ func TestTheFirstSignalStopsAndTheSecondEndsAtOnce(t *testing.T) {
 			t.Errorf("after the first signal: stopped %d times, exit status %d", stopped, exited)
 		}
 
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		signals <- os.Interrupt
 		synctest.Wait()
 

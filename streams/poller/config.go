@@ -207,10 +207,10 @@ func (c Config) withDefaults() Config {
 	c.clock = &dynamo.Clock{}
 	c.calls = cmp.Or(c.calls, &lanes.ProcessCalls)
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
+
 	if c.Ended == nil {
 		c.Ended = func(string) bool { return false }
 	}
-
 	c.checkpointEvery = cmp.Or(c.checkpointEvery, time.Second)
 	c.discoverEvery = cmp.Or(c.discoverEvery, time.Minute)
 	c.Retry = calls.Merge(c.Retry, calls.DefaultRetry)

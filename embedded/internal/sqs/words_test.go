@@ -137,6 +137,7 @@ func TestWhatTheServiceTakes(t *testing.T) {
 	// test_set_queue_attributes_default_values: the default of a key that is gone goes, too.
 	s.must(t, "SetQueueAttributes", `{"QueueUrl":"q.fifo","Attributes":{"KmsMasterKeyId":"k","KmsDataKeyReusePeriodSeconds":"6000"}}`)
 	s.must(t, "SetQueueAttributes", `{"QueueUrl":"q.fifo","Attributes":{"KmsMasterKeyId":"","KmsDataKeyReusePeriodSeconds":"300"}}`)
+
 	if got, ok := attributes()["KmsDataKeyReusePeriodSeconds"]; ok {
 		t.Errorf("the period %s without a key", got)
 	}
