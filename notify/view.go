@@ -101,12 +101,10 @@ func (e Endpoint) withStatusOf(item Endpoint) Endpoint {
 // recent returns the endpoints as they were at most refreshEvery ago.
 func (s *Endpoints) recent(ctx context.Context) (view, error) {
 	// The lock is held by a call that may take long, so the wait for it ends with ctx.
-	select {
-	case s.mu <- struct{}{}:
-		defer s.mu.Unlock()
-	case <-ctx.Done():
-		return view{}, context.Cause(ctx)
+	if err := s.mu.LockContext(ctx); err != nil {
+		return view{}, err
 	}
+	defer s.mu.Unlock()
 
 	// Under the lock, so that callers at the same moment share one scan.
 	if now := time.Now(); s.known.isOld(now) {

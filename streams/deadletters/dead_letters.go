@@ -202,8 +202,8 @@ func asRead(deleted *ddbtypes.Delete, row dynamo.Item, attributes ...string) str
 	for _, name := range attributes {
 		deleted.ExpressionAttributeNames["#"+name] = name
 
-		value, is := row[name]
-		if !is {
+		value, has := row[name]
+		if !has {
 			all = append(all, "attribute_not_exists(#"+name+")")
 			continue
 		}
@@ -311,13 +311,13 @@ func (d Letters) endClaim(ctx context.Context, h streams.Handler, id string, unt
 // claim. It returns ErrChanged, and stores nothing, if the dead letter has another error by now: it was redriven
 // meanwhile, or Rewrite has removed from it what the error may say.
 func (d Letters) StoreFailedRedrive(ctx context.Context, h streams.Handler, letter Letter, cause error) error {
-	text, failedAt, redrives := store.ErrorText(cause), dynamo.Millis(d.Clock.Now()), int64(letter.Redrives+1)
+	text, redrives := store.ErrorText(cause), int64(letter.Redrives+1)
 	update := dynamo.NewUpdate(d.Table, d.Rows().Key(h.Name, letter.ID)).
 		IfEquals(deadLetterFailedAt, dynamo.Millis(letter.FailedAt)).
 		IfEquals(deadLetterError, dynamo.S(letter.Error)).
 		SetValue(deadLetterError, dynamo.S(text)).
 		SetValue(deadLetterPermanent, dynamo.Bool(streams.IsPermanent(cause))).
-		SetValue(deadLetterFailedAt, failedAt).
+		SetValue(deadLetterFailedAt, dynamo.Millis(d.Clock.Now())).
 		SetValue(deadLetterRedrives, dynamo.N(redrives)).
 		RemoveAttribute(deadLetterQueuedAt).
 		RemoveAttribute(deadLetterClaimedUntil)

@@ -57,9 +57,9 @@ type Liveness struct {
 }
 
 // NewLiveness returns a Liveness that has observed no one yet.
-func NewLiveness(table *leases.Table, owner string, duration time.Duration, onFault func(error)) *Liveness {
+func NewLiveness(table *leases.Table, owner string, onFault func(error)) *Liveness {
 	return &Liveness{
-		Term:    Term{Duration: duration, began: time.Now()},
+		Term:    Term{Duration: table.Duration, began: time.Now()},
 		table:   table,
 		owner:   owner,
 		onFault: onFault,

@@ -9,7 +9,7 @@ import (
 
 func TestLeasesThatHaveLapsedAreNeverValidAgain(t *testing.T) {
 	virtually(t, func(t *testing.T) {
-		l := NewLiveness(nil, "w", 10*time.Second, nil)
+		l := NewLiveness(&leases.Table{Duration: 10 * time.Second}, "w", nil)
 		time.Sleep(time.Second)
 
 		if l.Valid(l.Current(), time.Now()) {
@@ -65,7 +65,7 @@ func TestLeasesThatHaveLapsedAreNeverValidAgain(t *testing.T) {
 
 // The monotonic clock stops while a machine is suspended.
 func TestASuspendedMachineHasNoValidLeases(t *testing.T) {
-	l := NewLiveness(nil, "w", 10*time.Second, nil)
+	l := NewLiveness(&leases.Table{Duration: 10 * time.Second}, "w", nil)
 	now := time.Now()
 	l.Count(now, now)
 

@@ -20,7 +20,7 @@ type Observed struct {
 }
 
 // Observe merges a new read of the leases into the earlier observations. Leases that the new read
-// lacks are dropped. duration is that of owners whose rows do not say how long their leases last.
+// lacks are dropped. duration is for rows without one.
 func Observe(before map[string]*Observed, leases []leases.Lease, now time.Time, duration time.Duration) map[string]*Observed {
 	after := make(map[string]*Observed, len(leases))
 	for _, l := range leases {

@@ -21,12 +21,8 @@ type Worker struct {
 // goneWorkers is for how many lease durations a worker is remembered after its row was deleted.
 const goneWorkers = 10
 
-// Alive reports whether the worker has shown a sign of life within the duration of its leases.
-func (w *Worker) Alive(now time.Time) bool { return now.Sub(w.UnchangedSince) < w.Duration }
-
-// Observe adds a read of the rows that ended at now. duration is that of workers whose rows do not say how long their
-// leases last. Observe reports whether the leases should be read
-// because of the rows: a worker has come or gone, or has changed leases.
+// Observe adds a read of the rows that ended at now; duration is for rows without one. It reports whether the leases
+// should be read because of the rows: a worker has come or gone, or has changed leases.
 func (o Workers) Observe(rows []leases.WorkerRow, now time.Time, duration time.Duration) (news bool) {
 	seen := make(map[string]bool, len(rows))
 	for _, row := range rows {
@@ -68,7 +64,7 @@ func (o Workers) Observe(rows []leases.WorkerRow, now time.Time, duration time.D
 func (o Workers) Taking(now time.Time) []string {
 	var out []string
 	for owner, w := range o {
-		if !w.Gone && w.State == "" && w.Alive(now) {
+		if !w.Gone && w.State == "" && now.Sub(w.UnchangedSince) < w.Duration {
 			out = append(out, owner)
 		}
 	}

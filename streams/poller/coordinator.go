@@ -58,7 +58,7 @@ func (p *Poller) newCoordinator(arn string, start streams.Position) *coordinator
 		sight:        sight{workers: holders.Workers{}},
 		check:        make(chan struct{}, 1),
 	}
-	c.alive = holders.NewLiveness(table, p.cfg.Owner, p.cfg.LeaseDuration, func(err error) {
+	c.alive = holders.NewLiveness(table, p.cfg.Owner, func(err error) {
 		p.cfg.Events.Fault("UpdateItem", "", err)
 	})
 	c.discovery = lineage.NewDiscovery(p.cfg.lineage(), c.stream, table, start, interval, c.checkSoon, c.alive.NoteChange)

@@ -3,6 +3,7 @@ package poller
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -10,7 +11,6 @@ import (
 	"ratchet/internal/worker"
 	"ratchet/streams"
 	"ratchet/streams/holders"
-	"ratchet/streams/leases"
 )
 
 const (
@@ -101,12 +101,6 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 		return false, err
 	}
 
-	for i := range rows {
-		if c.cfg.Ended(rows[i].Owner) {
-			rows[i].State = leases.Left
-		}
-	}
-
 	news := c.sight.workers.Observe(rows, time.Now(), c.cfg.LeaseDuration)
 	if !news && !c.lookDue(began) {
 		return false, nil
@@ -131,12 +125,12 @@ func (c *coordinator) lookDue(now time.Time) bool {
 		}
 
 		// An owner whose row was deleted is judged by the lease, as in holders.Workers.Apply.
-		owner := &holders.Worker{WorkerRow: leases.WorkerRow{Duration: l.Duration}, UnchangedSince: l.UnchangedSince}
+		alive, lasts := l.UnchangedSince, l.Duration
 		if w := s.workers[l.Owner]; w != nil {
-			owner = w
+			alive, lasts = w.UnchangedSince, w.Duration
 		}
 
-		if !owner.Alive(now) {
+		if now.Sub(alive) >= lasts {
 			return true
 		}
 	}
@@ -156,7 +150,7 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 	c.sight.workers.Apply(c.sight.leases)
 	c.sight.lookedAt = began
 
-	workers := c.sight.workers.Taking(began)
+	workers := slices.DeleteFunc(c.sight.workers.Taking(began), c.cfg.Ended)
 	// At least 1: this worker may have no row yet, and needs its part of the calls.
 	c.stream.ShareLookups(max(len(workers), 1))
 	c.compareHeld(began)

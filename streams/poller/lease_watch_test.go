@@ -141,7 +141,9 @@ func TestALeaseWhoseOwnerHasNoRowIsTakenAfterItsDuration(t *testing.T) {
 				t.Fatal(taken, err)
 			}
 		}
-		stays := holders.NewLiveness(w.table(), "stays", 10*time.Second, func(err error) { t.Error(err) })
+		table := w.table()
+		table.Duration = 10 * time.Second
+		stays := holders.NewLiveness(table, "stays", func(err error) { t.Error(err) })
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go stays.Run(ctx)

@@ -280,7 +280,7 @@ func TestNoLateWriteIsTaken(t *testing.T) {
 				row := test.prepare(e)
 
 				e.cutOff(func() error { return test.call(e, e.former, row) })
-				time.Sleep(time.Second) // the times of what follows are others
+				time.Sleep(time.Second) // later writes have other times
 				test.meanwhile(e, row)
 				before := e.rows()
 

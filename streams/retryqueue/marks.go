@@ -93,7 +93,7 @@ func (t *Table) AddMarked(ctx context.Context, handler string, hash store.ItemHa
 	return added, nil
 }
 
-// addMarked makes one try. It reports that a record replaces a row with more parts than before says, which it corrects.
+// addMarked makes one try. more says that a replaced row has more parts than before says; before has the number then.
 func (t *Table) addMarked(
 	ctx context.Context, handler string, hash store.ItemHash, records []streams.Record, mark int64, known bool, before []int,
 ) (added int, more bool, err error) {
