@@ -92,9 +92,9 @@ type Config struct {
 	DueBefore func(ctx context.Context, id transitions.OrderID, event workflow.Event, made func(*transitions.Order) bool) ([]inspect.Due, error)
 	// Replay delivers changes of an order to handlers again. If it is nil, the route answers 404.
 	Replay func(context.Context, Replay) (replay.RebuildCount, error)
-	// Unread returns the age of the oldest record of the orders' stream that no worker has read, 0 if it is not
-	// known. While it is more than 5 s, orders are refused with reactions_behind. Nil: orders are always taken.
-	Unread func() time.Duration
+	// Behind returns the age of the oldest record of the orders' stream for which no worker has begun anything, 0 if it
+	// is not known. While it is more than 4 s, orders are refused with reactions_behind. Nil: orders are always taken.
+	Behind func() time.Duration
 	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.
 	Stream func(context.Context) (status.Status, error)
 	// Status says what runs where, and what needs a person. If it is nil, the route answers 404.

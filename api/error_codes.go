@@ -143,7 +143,7 @@ var errorCodes = []ErrorCode{
 	{422, "invalid_request", "The member errors lists the fields that break a rule, and the rule. Correct them."},
 	{422, "malformed_callback", "The signature is valid, and the body is none that the server knows. Compare it with docs/guides/money.md or docs/guides/shipping.md."},
 	{429, "rate_limited", "Wait for Retry-After. The limits are the settings api-rate and api-tenant-rate."},
-	{429, "reactions_behind", "The workers read the orders' stream too late: `ratchet streams status`. Send the same request again after Retry-After."},
+	{429, "reactions_behind", "The workers' reactions to orders begin too late: `ratchet streams status`. Send the same request again after Retry-After."},
 	{429, "too_many_questions", "Wait until another question is answered: /v1/questions shows them."},
 	{429, "too_many_watches", "Close event streams of this caller first."},
 	{500, "internal", "The log of the server has the cause under the id of the request (X-Request-Id)."},

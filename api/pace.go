@@ -8,21 +8,22 @@ import (
 )
 
 const (
-	// maxBehind is how far the reactions to orders may be behind while new orders are taken.
-	maxBehind = 5 * time.Second
+	// maxBehind is how late reactions to orders may begin while new orders are taken. Those to orders that were taken
+	// shortly before are later than that, by less than a second: the promise is 5 s.
+	maxBehind = 4 * time.Second
 	// longestPause bounds the Retry-After of an order that is not taken.
 	longestPause = 30 * time.Second
 )
 
-// checkPace refuses a new order while the workers read the orders' stream too late: otherwise shipments and
-// notifications would come minutes after the answers to their orders. Other requests are not refused, because
+// checkPace refuses a new order while the reactions to orders begin too late: otherwise shipments and notifications
+// would come minutes after the answers to their orders. Other requests are not refused, because
 // they end orders that have begun.
 func (s *service) checkPace() *problem {
-	if s.cfg.Unread == nil {
+	if s.cfg.Behind == nil {
 		return nil
 	}
 
-	behind := s.cfg.Unread()
+	behind := s.cfg.Behind()
 	if behind <= maxBehind {
 		return nil
 	}

@@ -8,23 +8,23 @@ import (
 	"ratchet/api"
 )
 
-// TestOrdersWaitForTheReactions: a new order is refused while the stream is read more than 5 s late, and
+// TestOrdersWaitForTheReactions: a new order is refused while reactions begin more than 4 s late, and
 // leaves nothing. What concerns orders that have begun is served.
 func TestOrdersWaitForTheReactions(t *testing.T) {
-	var unread time.Duration
+	var late time.Duration
 	s := newAPIServer(t, func(cfg *api.Config) {
 		dev(cfg)
-		cfg.Unread = func() time.Duration { return unread }
+		cfg.Behind = func() time.Duration { return late }
 	})
 	s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 	for behind, pause := range map[time.Duration]string{
-		5*time.Second + time.Millisecond: "1",
-		9 * time.Second:                  "2",
+		4*time.Second + time.Millisecond: "1",
+		8 * time.Second:                  "2",
 		time.Minute:                      "28",
 		24 * time.Hour:                   "30",
 	} {
-		unread = behind
+		late = behind
 
 		// The order exists.
 		s.want(s.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
@@ -44,7 +44,7 @@ func TestOrdersWaitForTheReactions(t *testing.T) {
 	s.want(s.ask("GET", "/v1/orders/o-2", ""), http.StatusNotFound, "order_not_found")
 	s.want(s.ask("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`, "Idempotency-Key", "p"), http.StatusOK, "")
 
-	unread = 5 * time.Second
+	late = 4 * time.Second
 	s.want(s.ask("PUT", "/v1/orders/o-2", mugs), http.StatusCreated, "")
 	s.want(s.ask("POST", "/v1/orders", mugs, "Idempotency-Key", "k"), http.StatusCreated, "")
 }

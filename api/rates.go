@@ -63,7 +63,7 @@ type minuteRate struct {
 	Throttled     int64     `json:"throttled" doc:"Calls that AWS has throttled."`
 	ReadUnits     int64     `json:"readUnits"`
 	WriteUnits    int64     `json:"writeUnits"`
-	BehindSeconds int64     `json:"behindSeconds" doc:"The age of the oldest record of the orders' stream that was not read, at the end of the minute."`
+	BehindSeconds int64     `json:"behindSeconds" doc:"The age of the oldest record of the orders' stream for which nothing was begun, at the end of the minute."`
 }
 
 type ratesOutput struct {
@@ -156,7 +156,7 @@ func (r *minuteRate) add(m processes.Minute) {
 	r.Throttled += m.Counters["throttled"]
 	r.ReadUnits += m.Counters["readUnits"]
 	r.WriteUnits += m.Counters["writeUnits"]
-	r.BehindSeconds = max(r.BehindSeconds, m.Unread)
+	r.BehindSeconds = max(r.BehindSeconds, m.Behind)
 }
 
 // stateCount is how many orders of a version are in a state.

@@ -20,8 +20,8 @@ func TestTheLastHourIsSummedByTheMinute(t *testing.T) {
 	s := newAPIServer(t, func(c *api.Config) {
 		c.LastHour = func() (processes.Hour, error) {
 			return processes.Hour{Since: minute.Add(-time.Minute), UpTo: minute.Add(2 * time.Minute), Minutes: []processes.Minute{
-				{At: minute, Decided: []processes.Decided{{Event: "ship", Verdict: "WrongState", Count: 2}, {Event: "ship", Verdict: "Applied", Count: 1}}, Unread: 3},
-				{At: minute, Decided: []processes.Decided{{Event: "ship", Verdict: "WrongState", Count: 5}}, Counters: map[string]int64{"placed": 4}, Others: 9, Unread: 1},
+				{At: minute, Decided: []processes.Decided{{Event: "ship", Verdict: "WrongState", Count: 2}, {Event: "ship", Verdict: "Applied", Count: 1}}, Behind: 3},
+				{At: minute, Decided: []processes.Decided{{Event: "ship", Verdict: "WrongState", Count: 5}}, Counters: map[string]int64{"placed": 4}, Others: 9, Behind: 1},
 				// A process that has ended within the next minute.
 				{At: minute.Add(20 * time.Second), Decided: []processes.Decided{{Event: "pay", Verdict: "Replayed", Count: 1}}},
 			}}, failure

@@ -154,7 +154,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Quotas:      b.quotas(),
 		Around:      b.Around(),
 		DueBefore:   b.DueBefore,
-		Unread:      func() time.Duration { return b.unread.age(time.Now()) },
+		Behind:      func() time.Duration { return b.lateness.age(time.Now()) },
 		Executions:  b.Executions,
 		Processes:   b.Processes,
 		Machine:     b.flow.machine,

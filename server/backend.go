@@ -113,7 +113,7 @@ type Backend struct {
 	own       ownListeners
 	presence  presence
 	pulse     pulse
-	unread    unreadStream
+	lateness  lateness
 	flow      *flow
 	processor payments.Processor
 	carrier   shipping.Carrier // nil if there is none

@@ -178,8 +178,8 @@ func (b *Backend) report(ctx context.Context) processes.Report {
 	r.Polls = b.health.polls.lastGood(time.Now())
 	r.Counters = b.counters()
 
-	if age, reads := b.unread.own(); reads {
-		r.Unread = int64(age.Seconds())
+	if age, reads := b.lateness.own(); reads {
+		r.Behind = int64(age.Seconds())
 	}
 
 	return r
@@ -294,7 +294,7 @@ func (b *Backend) lookAround(ctx context.Context, beat int64) {
 		return
 	}
 	b.Telemetry.ObserveProcesses(processStates(found))
-	b.unread.hear(found, time.Now())
+	b.lateness.hear(found, time.Now())
 
 	survey, known, err := b.Processes.NewestSurvey(ctx)
 	if err != nil {
@@ -312,7 +312,7 @@ func (b *Backend) lookAround(ctx context.Context, beat int64) {
 
 // listens reports whether the process serves the API and reads no shard of the stream.
 func (b *Backend) listens() bool {
-	_, reads := b.unread.own()
+	_, reads := b.lateness.own()
 
 	b.presence.mu.Lock()
 	defer b.presence.mu.Unlock()

@@ -59,7 +59,7 @@ func (b *Backend) Run(ctx context.Context, name string, parts ...WorkerPart) (er
 		}
 		defer release()
 		defer b.Telemetry.ObserveStream(poller.Lags)()
-		defer b.unread.follow(poller.Lags)()
+		defer b.lateness.follow(b.behind(poller))()
 	}
 	// The health gets all parts at once: a check in between would count a missing part as healthy.
 	b.health.watch(worker, poller, consumer)

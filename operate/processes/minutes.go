@@ -30,8 +30,8 @@ type Minute struct {
 	Unnoted int64   `json:"unnoted,omitempty"`
 	// Counters are the increases of those counters of the [Report] that increased.
 	Counters map[string]int64 `json:"counters,omitempty"`
-	// Unread is as in the [Report].
-	Unread int64 `json:"unread,omitempty"`
+	// Behind is as in the [Report].
+	Behind int64 `json:"behind,omitempty"`
 }
 
 // Decided is how often requests for an event had a verdict.
@@ -150,7 +150,7 @@ func (r *run) storeMinute(ctx context.Context, now time.Time, last bool) error {
 		m := r.self.Minute()
 		m.At, m.Key = end, end.Format(minuteLayout)+"#"+r.row.ID
 		m.Counters, r.counted = increases(r.counted, r.row.Counters), maps.Clone(r.row.Counters)
-		m.Unread = r.row.Unread
+		m.Behind = r.row.Behind
 		m.Unnoted += r.late
 		r.late = 0
 		r.minute = &m

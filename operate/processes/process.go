@@ -46,9 +46,9 @@ type Report struct {
 	Counters map[string]int64 `json:"counters,omitempty"`
 	// Polls are the seconds since the last good answer of each poller, at most 8 of them.
 	Polls map[string]int64 `json:"polls,omitempty"`
-	// Unread is the age in seconds of the oldest record of the orders' stream that the process has not read, in
-	// the shards that it reads; 0 if it reads none.
-	Unread int64 `json:"unread,omitempty"`
+	// Behind is the age in seconds of the oldest record of the orders' stream for which the process has begun nothing,
+	// in the shards that it reads; 0 if it reads none.
+	Behind int64 `json:"behind,omitempty"`
 	// Figures says that the process writes the figures of CloudWatch's alarms.
 	Figures bool `json:"figures,omitempty"`
 	// Failure is the error with which the process ends, in up to 200 bytes.

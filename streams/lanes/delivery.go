@@ -16,6 +16,8 @@ import (
 type delivery struct {
 	laneKey
 	record     *pendingRecord
+	turn       uint64       // the lanes of a handler begin in the order of their first turns
+	waitsSince time.Time    // by the service's clock: from when on it could have been begun
 	attempts   int          // calls that count
 	waits      int          // calls that ended in NotYet
 	since      time.Time    // when a call that counts first failed

@@ -34,17 +34,17 @@ type Scheduler struct {
 
 	mu         sync.Mutex
 	handlers   []handlerLanes // by handler
+	turns      uint64         // the newest turn that was given
 	running    int            // goroutines
 	Goroutines sync.WaitGroup
 }
 
-// handlerLanes is the lanes of one handler that may run, in the order in which they
-// became ready.
+// handlerLanes is the lanes of one handler that may run.
 type handlerLanes struct {
-	ready   list.List // of *lane
-	running int       // calls
-	parking int       // parking places in use: records on their way to the retry queue
-	behind  []*Shard  // shards for which the handler is left behind
+	ready   readyLanes
+	running int      // calls
+	parking int      // parking places in use: records on their way to the retry queue
+	behind  []*Shard // shards for which the handler is left behind
 }
 
 // laneKey identifies a lane within a shard.
@@ -63,8 +63,9 @@ type lane struct {
 	parking bool        // it runs in a parking place
 	timer   *time.Timer // while the head waits for its next attempt
 
-	// While the lane is ready: its places in the lists of its handler and of its shard.
-	ofHandler, ofShard *list.Element
+	// While the lane is ready: its places among those of its handler and of its shard.
+	at      int
+	ofShard *list.Element
 }
 
 // Config says how the lanes run the handlers. All fields must be set.
@@ -123,20 +124,6 @@ func reservedPlaces(limit, n int) int {
 	}
 
 	return max(limit/(2*n), 1)
-}
-
-// enqueue makes a lane ready, and starts a goroutine for it if the handler has a place. The caller
-// holds mu.
-func (s *Scheduler) enqueue(l *lane) {
-	l.ofHandler = s.handlers[l.handler].ready.PushBack(l)
-	l.ofShard = l.shard.pace[l.handler].ready.PushBack(l)
-	s.startReady(l.handler)
-}
-
-// dequeue makes a lane not ready. The caller holds mu.
-func (s *Scheduler) dequeue(l *lane) {
-	s.handlers[l.handler].ready.Remove(l.ofHandler)
-	l.shard.pace[l.handler].ready.Remove(l.ofShard)
 }
 
 // startReady starts goroutines for the handler's lanes that may run. The caller holds mu.
@@ -200,26 +187,16 @@ func (s *Scheduler) nextOf(handler int) *lane {
 		return l
 	}
 
-	lanes := &s.handlers[handler]
-
-	for lanes.ready.Len() > 0 && s.hasPlace(handler) {
-		l, _ := lanes.ready.Front().Value.(*lane)
-		s.dequeue(l)
-
-		// The shard may have been stopped while the lane was in the list. Then removeEnded has
-		// removed the lane from the shard.
-		if l.shard.ended(l) {
-			continue
-		}
-
-		l.start(false)
-		lanes.running++
-		s.running++
-
-		return l
+	l := s.firstReady(handler)
+	if l == nil || !s.hasPlace(handler) {
+		return nil
 	}
+	s.dequeue(l)
+	l.start(false)
+	s.handlers[handler].running++
+	s.running++
 
-	return nil
+	return l
 }
 
 // hasPlace reports whether another call of the handler may run: in a place that is
@@ -262,13 +239,15 @@ func (s *Scheduler) finishStep(l *lane, d *delivery, done bool, pause time.Durat
 	if done {
 		l.head = d.next
 		l.shard.pace[l.handler].pending--
+	} else {
+		// Behind those that wait already, so that records that fail do not hold up the others.
+		s.takeTurn(d, s.Cfg.Clock.Now().Add(pause))
 	}
 
 	switch {
 	case l.head == nil || l.shard.ended(l):
 		l.shard.remove(l)
 	case done || pause == 0:
-		// To the end of the queue, so that a long lane does not hold up the others.
 		s.enqueue(l)
 	default:
 		l.timer = time.AfterFunc(pause, func() { s.resume(l) })
@@ -282,6 +261,7 @@ func (s *Scheduler) resume(l *lane) {
 
 	l.timer = nil
 	if !l.shard.ended(l) {
+		s.takeTurn(l.head, l.head.waitsSince)
 		s.enqueue(l)
 	}
 }

@@ -97,6 +97,7 @@ func (s *Shard) push(deliveries ...*delivery) {
 	}
 
 	for _, d := range deliveries {
+		s.Scheduler.takeTurn(d, d.record.CreatedAt)
 		s.pace[d.handler].pending++
 		s.pace[d.handler].given = true
 

@@ -66,6 +66,34 @@ func TestASlowHandlerIsLeftBehindAndCatchesUp(t *testing.T) {
 	})
 }
 
+// TestWhatWaitsForAPlaceIsLate: the age of the oldest record that the handler has no place for, of the handlers that
+// are asked for.
+func TestWhatWaitsForAPlaceIsLate(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		w := newTestEnv(t, 1)
+		let := make(chan struct{})
+		cfg, slow, fast := w.besideSlow(let, func(c *Config) { c.Concurrency, c.LeaseDuration = 4, time.Hour })
+		p := w.start(cfg)
+
+		w.writeVersions(10, 1)
+		w.until("the other handler has all", func() bool { return fast.distinct() == 10 })
+		time.Sleep(10 * time.Second)
+
+		for handler, want := range map[string]time.Duration{"h": 10 * time.Second, "fast": 0, "none": 0} {
+			if got := p.Waits([]streams.Handler{{Name: handler}}); got.Round(2*time.Second) != want {
+				t.Errorf("%s: %v, want about %v", handler, got, want)
+			}
+		}
+
+		close(let)
+		w.until("the slow handler has all", func() bool { return slow.distinct() == 10 })
+		if got := p.Waits(cfg.Handlers); got != 0 {
+			t.Errorf("in the end: %v", got)
+		}
+		w.stopped(p)
+	})
+}
+
 // TestTheEndOfAShardIsNotHeldBack: its children are read when all its records are finished, so all
 // that do not run are surplus, however few they are.
 func TestTheEndOfAShardIsNotHeldBack(t *testing.T) {

@@ -3,6 +3,7 @@ package poller
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,6 +158,22 @@ func (p *Poller) setHealth(err error) {
 	defer p.mu.Unlock()
 
 	p.health = err
+}
+
+// Waits returns how long the oldest record has waited, of those that were read and wait until one of the handlers has a
+// place for them. Calls that run do not count, and neither do records that pause until their next attempt or wait in
+// the retry queue. So it says how much more records arrive than this worker can handle. ±1 s, because the service
+// floors creation times to the second.
+func (p *Poller) Waits(handlers []streams.Handler) time.Duration {
+	longest := time.Duration(0)
+
+	for i := range p.cfg.Handlers {
+		if slices.ContainsFunc(handlers, func(h streams.Handler) bool { return h.Name == p.cfg.Handlers[i].Name }) {
+			longest = max(longest, p.scheduler.Waits(i))
+		}
+	}
+
+	return longest
 }
 
 // Lags returns how far each shard that is held at the moment is behind.
