@@ -85,7 +85,7 @@ func (e *metricsExporter) Shutdown(ctx context.Context) error {
 // call it. A command that ends at once does not: it would leave one more series of each metric with
 // the receiver.
 func (t *Telemetry) ExportMetrics() {
-	if t.exporter != nil {
-		t.exporter.begun.Store(&t.metricsExport)
+	if t.beginExport != nil {
+		t.beginExport()
 	}
 }

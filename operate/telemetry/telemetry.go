@@ -19,9 +19,10 @@ import (
 // use.
 type Telemetry struct {
 	registry *prometheus.Registry
-	provider *metric.MeterProvider
-	exporter *metricsExporter // nil without an export
-	process  func() (*resource.Resource, error)
+	shutdown func(context.Context) error // of the provider of meters
+	// beginExport is nil without an export of metrics.
+	beginExport func()
+	process     func() (*resource.Resource, error)
 
 	activities activityInstruments
 	aws        awsInstruments
@@ -57,20 +58,24 @@ func New(cfg ExportConfig) (*Telemetry, error) {
 	}
 	options := []metric.Option{metric.WithReader(reader)}
 
-	if t.exporter, err = newMetricsExporter(cfg); err != nil {
+	exporter, err := newMetricsExporter(cfg)
+	if err != nil {
 		return nil, err
 	}
 
-	if t.exporter != nil {
+	if exporter != nil {
+		t.beginExport = func() { exporter.begun.Store(&t.metricsExport) }
+
 		process, err := t.process()
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, metric.WithResource(process), metric.WithReader(metric.NewPeriodicReader(t.exporter)))
+		options = append(options, metric.WithResource(process), metric.WithReader(metric.NewPeriodicReader(exporter)))
 	}
-	t.provider = metric.NewMeterProvider(options...)
+	provider := metric.NewMeterProvider(options...)
+	t.shutdown = provider.Shutdown
 
-	m := &meter{Meter: t.provider.Meter("ratchet")}
+	m := &meter{Meter: provider.Meter("ratchet")}
 	t.activities = newActivityInstruments(m)
 	t.aws = newAWSInstruments(m)
 	t.http = newHTTPInstruments(m)
@@ -104,5 +109,5 @@ func (t *Telemetry) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
 	defer cancel()
 
-	return t.provider.Shutdown(ctx)
+	return t.shutdown(ctx)
 }

@@ -20,7 +20,7 @@ import (
 // use.
 type Tracing struct {
 	tracer   trace.Tracer
-	provider *sdk.TracerProvider
+	shutdown func(context.Context) error // of the provider
 	exporter sdk.SpanExporter
 	attempts firstAttempts
 	log      *slog.Logger
@@ -62,7 +62,7 @@ func (t *Telemetry) StartTracing(cfg ExportConfig) (*Tracing, error) {
 
 	return &Tracing{
 		tracer:   provider.Tracer("ratchet"),
-		provider: provider,
+		shutdown: provider.Shutdown,
 		exporter: exporter,
 		log:      cfg.log(),
 	}, nil
@@ -81,7 +81,7 @@ func (t *Tracing) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
 	defer cancel()
 
-	if err := t.provider.Shutdown(ctx); err != nil {
+	if err := t.shutdown(ctx); err != nil {
 		t.log.Warn("the last spans were not exported in time", "err", err)
 		_ = t.exporter.Shutdown(context.Background()) // ends the call that is under way
 	}

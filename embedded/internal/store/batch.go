@@ -10,34 +10,44 @@ import (
 // Batch is a set of changes that is applied as a whole or not at all. It belongs to one
 // goroutine.
 type Batch struct {
-	db     *DB
-	pebble *pebble.Batch
+	db *DB
+	kv any // a *pebble.Batch; see changesOf
 }
 
 // NewBatch starts an empty batch. End it with Commit, with Apply and Sync, with
 // CommitLater or with Discard.
-func (d *DB) NewBatch() *Batch { return &Batch{db: d, pebble: d.pebble.NewBatch()} }
+//
+//go:noinline
+func (d *DB) NewBatch() *Batch { return &Batch{db: d, kv: pebbleOf(d).NewBatch()} }
 
 // Set stores value under key. It copies both.
-func (b *Batch) Set(key, value []byte) { must(b.pebble.Set(key, value, nil)) }
+//
+//go:noinline
+func (b *Batch) Set(key, value []byte) { must(changesOf(b).Set(key, value, nil)) }
 
 // SetIn is Set for a value that fill writes into the batch itself, so that it is copied once. fill gets
 // size bytes, and must fill them all and not keep them.
 func (b *Batch) SetIn(key []byte, size int, fill func(value []byte)) {
-	op := b.pebble.SetDeferred(len(key), size)
+	op := changesOf(b).SetDeferred(len(key), size)
 	copy(op.Key, key)
 	fill(op.Value)
 	must(op.Finish())
 }
 
 // Delete removes key, which need not exist.
-func (b *Batch) Delete(key []byte) { must(b.pebble.Delete(key, nil)) }
+//
+//go:noinline
+func (b *Batch) Delete(key []byte) { must(changesOf(b).Delete(key, nil)) }
 
 // DeleteRange removes every key with lo <= key < hi.
-func (b *Batch) DeleteRange(lo, hi []byte) { must(b.pebble.DeleteRange(lo, hi, nil)) }
+//
+//go:noinline
+func (b *Batch) DeleteRange(lo, hi []byte) { must(changesOf(b).DeleteRange(lo, hi, nil)) }
 
 // Empty reports whether the batch changes nothing.
-func (b *Batch) Empty() bool { return b.pebble.Empty() }
+//
+//go:noinline
+func (b *Batch) Empty() bool { return changesOf(b).Empty() }
 
 // Apply makes the batch visible to readers; Sync makes it durable. A caller that needs
 // its batches visible in a certain order calls Apply under its own lock and Sync outside
@@ -51,7 +61,7 @@ func (b *Batch) Apply() error {
 	// find a Barrier that has nothing to wait for.
 	b.db.unsynced.Add(1)
 
-	err := b.db.pebble.ApplyNoSyncWait(b.pebble, pebble.Sync)
+	err := pebbleOf(b.db).ApplyNoSyncWait(changesOf(b), pebble.Sync)
 	if err != nil {
 		b.db.unsynced.Add(-1)
 	}
@@ -62,12 +72,12 @@ func (b *Batch) Apply() error {
 // Sync waits until the applied batch is on disk, and releases it. A disk that fails ends the process: others
 // may have read the batch.
 func (b *Batch) Sync() error {
-	if err := b.pebble.SyncWait(); err != nil {
+	if err := changesOf(b).SyncWait(); err != nil {
 		b.db.fail(err.Error())
 	}
 	b.db.unsynced.Add(-1)
 
-	return b.pebble.Close()
+	return changesOf(b).Close()
 }
 
 // CommitLater makes the batch visible without waiting for the disk, and releases it. The
@@ -78,7 +88,7 @@ func (b *Batch) CommitLater() error {
 		return err
 	}
 
-	return errors.Join(b.db.pebble.Apply(b.pebble, pebble.NoSync), b.pebble.Close())
+	return errors.Join(pebbleOf(b.db).Apply(changesOf(b), pebble.NoSync), changesOf(b).Close())
 }
 
 // Commit applies and syncs the batch. It releases the batch even when it fails.
@@ -92,7 +102,9 @@ func (b *Batch) Commit() error {
 }
 
 // Discard releases a batch that was not applied.
-func (b *Batch) Discard() { must(b.pebble.Close()) }
+//
+//go:noinline
+func (b *Batch) Discard() { must(changesOf(b).Close()) }
 
 // must panics where Pebble documents that only misuse of a batch (after Close or Commit)
 // fails.

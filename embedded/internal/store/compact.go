@@ -9,13 +9,17 @@ import (
 )
 
 // Size returns how many bytes the files of the key space have.
+//
+//go:noinline
 func (d *DB) Size() int64 {
-	return int64(d.pebble.Metrics().DiskSpaceUsage())
+	return int64(pebbleOf(d).Metrics().DiskSpaceUsage())
 }
 
 // Rewritten returns how many bytes compactions have written since Open.
+//
+//go:noinline
 func (d *DB) Rewritten() int64 {
-	return int64(d.pebble.Metrics().Total().TableBytesCompacted)
+	return int64(pebbleOf(d).Metrics().Total().TableBytesCompacted)
 }
 
 // firstKey and lastKey are below and above all keys, which begin with the letter of their service.
@@ -28,7 +32,7 @@ var firstKey, lastKey = []byte{0}, []byte{0xff}
 func (d *DB) cover(ctx context.Context) error {
 	// The newest changes become a table first, so that the deletion is in a later table, which
 	// overlaps it.
-	flushed, err := d.pebble.AsyncFlush()
+	flushed, err := pebbleOf(d).AsyncFlush()
 	if err != nil {
 		return err
 	}
@@ -39,7 +43,7 @@ func (d *DB) cover(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 
-	return d.pebble.RangeKeyDelete(firstKey, lastKey, pebble.NoSync)
+	return pebbleOf(d).RangeKeyDelete(firstKey, lastKey, pebble.NoSync)
 }
 
 // Compact rewrites the tables on disk, so that they hold only the newest value of each key that
@@ -58,7 +62,7 @@ func (d *DB) Compact(ctx context.Context) error {
 	}
 
 	// The new tables are complete before the old ones are deleted: both need room.
-	m := d.pebble.Metrics()
+	m := pebbleOf(d).Metrics()
 	if err := d.hasRoom(m.DiskSpaceUsage() + m.WAL.Size + roomForCalls); err != nil {
 		return fmt.Errorf("compact the store: %w", err)
 	}
@@ -67,7 +71,7 @@ func (d *DB) Compact(ctx context.Context) error {
 		return fmt.Errorf("compact the store: %w", err)
 	}
 
-	if err := d.pebble.Compact(ctx, firstKey, lastKey, true); err != nil {
+	if err := pebbleOf(d).Compact(ctx, firstKey, lastKey, true); err != nil {
 		return fmt.Errorf("compact the store: %w", err)
 	}
 
@@ -76,7 +80,7 @@ func (d *DB) Compact(ctx context.Context) error {
 
 	// A table that a running Scan reads is deleted when the Scan ends.
 	for {
-		if m := d.pebble.Metrics(); m.Table.ObsoleteCount == 0 && m.Table.ZombieCount == 0 {
+		if m := pebbleOf(d).Metrics(); m.Table.ObsoleteCount == 0 && m.Table.ZombieCount == 0 {
 			return nil
 		}
 

@@ -81,11 +81,11 @@ func TestCompactLeavesNoDeletedKey(t *testing.T) {
 	for range 100 {
 		write("q-a", "q-second-person")
 
-		if err := db.pebble.Compact(t.Context(), []byte{PrefixSQS}, []byte{PrefixSQS + 1}, false); err != nil {
+		if err := pebbleOf(db).Compact(t.Context(), []byte{PrefixSQS}, []byte{PrefixSQS + 1}, false); err != nil {
 			t.Fatal(err)
 		}
 
-		if moved = len(tablesWith(t, dir, "second-person")) == 1 && db.pebble.Metrics().Levels[0].TablesCount == 0; moved {
+		if moved = len(tablesWith(t, dir, "second-person")) == 1 && pebbleOf(db).Metrics().Levels[0].TablesCount == 0; moved {
 			break
 		}
 	}

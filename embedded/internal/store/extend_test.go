@@ -100,7 +100,7 @@ func TestALogThatCannotBeExtendedTakesChanges(t *testing.T) {
 				for range 6 { // the last ones reuse a log
 					put(12)
 
-					if err := db.pebble.Flush(); err != nil {
+					if err := pebbleOf(db).Flush(); err != nil {
 						t.Fatal(err)
 					}
 				}

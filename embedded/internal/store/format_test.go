@@ -28,7 +28,7 @@ func TestADirectoryOfAnotherFormatIsRefused(t *testing.T) {
 	b := db.NewBatch()
 	b.Set(formatKey, []byte("2"))
 
-	if err := errors.Join(b.Commit(), db.pebble.Close()); err != nil {
+	if err := errors.Join(b.Commit(), pebbleOf(db).Close()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -63,7 +63,7 @@ func TestAKeySpaceBeginsInTheNewestFormat(t *testing.T) {
 	disk := &markers{FS: vfs.NewMem()}
 
 	db := open(t, disk)
-	if found := db.pebble.FormatMajorVersion(); found != pebble.FormatNewest || disk.made != 1 {
+	if found := pebbleOf(db).FormatMajorVersion(); found != pebble.FormatNewest || disk.made != 1 {
 		t.Errorf("format %s after %d markers, want %s after one", found, disk.made, pebble.FormatNewest)
 	}
 

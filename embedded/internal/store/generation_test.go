@@ -69,7 +69,7 @@ func TestEachLogHasAGeneration(t *testing.T) {
 		b := db.NewBatch()
 		b.Set(lifeKey(n), nil)
 
-		if err := errors.Join(b.Commit(), db.pebble.Flush()); err != nil {
+		if err := errors.Join(b.Commit(), pebbleOf(db).Flush()); err != nil {
 			t.Fatal(err)
 		}
 
@@ -123,7 +123,7 @@ func TestMissingGenerationsAreNamed(t *testing.T) {
 				close(db.closing)
 				<-db.ended
 
-				if err := db.pebble.Close(); err != nil {
+				if err := pebbleOf(db).Close(); err != nil {
 					t.Fatal(err)
 				}
 				writeFile(t, disk, "data/"+generationFile, generationText(6))

@@ -56,7 +56,7 @@ var lifeSteps = []struct {
 }{
 	{40, func(l *life) { l.write((*Batch).Commit, true) }},
 	{10, func(l *life) { l.write((*Batch).CommitLater, false) }},
-	{6, func(l *life) { l.ok(l.db.pebble.Flush()) }},
+	{6, func(l *life) { l.ok(pebbleOf(l.db).Flush()) }},
 	{2, (*life).compact},
 	{2, (*life).copy},
 	{4, func(l *life) { l.setFree(roomForBatches - 1) }},

@@ -67,7 +67,7 @@ func TestACopyOfALogThatIsWrittenOpens(t *testing.T) {
 			for range flushes {
 				put(20)
 
-				if err := db.pebble.Flush(); err != nil {
+				if err := pebbleOf(db).Flush(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -195,7 +195,7 @@ func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
 	for range 3 { // until large logs are used again
 		put(4 << 20)
 
-		if err := db.pebble.Flush(); err != nil {
+		if err := pebbleOf(db).Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -203,12 +203,12 @@ func TestACheckpointNeedsRoomForOlderLogs(t *testing.T) {
 	disk.gate.Lock()
 	put(1)
 
-	flushed, err := db.pebble.AsyncFlush()
+	flushed, err := pebbleOf(db).AsyncFlush()
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if holds := db.pebble.Metrics().WAL.Size; holds > 1<<20 {
+	if holds := pebbleOf(db).Metrics().WAL.Size; holds > 1<<20 {
 		t.Fatalf("the logs hold %d bytes", holds)
 	}
 

@@ -33,7 +33,7 @@ const (
 
 // DB is an open key space. Its methods may be called from many goroutines.
 type DB struct {
-	pebble *pebble.DB
+	kv     any // a *pebble.DB; see pebbleOf
 	disk   vfs.FS
 	dir    string
 	log    *slog.Logger
@@ -109,7 +109,7 @@ func Open(cfg Config) (*DB, error) {
 	watch := newBackground(d.log)
 	kept := &keeper{FS: pacedFS{d.disk, watch}}
 
-	if d.pebble, err = openPebble(d.dir, d.options(kept, cache, watch), watch); err != nil {
+	if d.kv, err = openPebble(d.dir, optionsOf(d, kept, cache, watch), watch); err != nil {
 		return nil, openError(d.dir, err)
 	}
 
@@ -119,7 +119,7 @@ func Open(cfg Config) (*DB, error) {
 	}
 
 	if err != nil {
-		return nil, errors.Join(openError(d.dir, err), d.pebble.Close())
+		return nil, errors.Join(openError(d.dir, err), pebbleOf(d).Close())
 	}
 
 	if err := kept.release(); err != nil {
@@ -132,7 +132,7 @@ func Open(cfg Config) (*DB, error) {
 	return d, nil
 }
 
-func (d *DB) options(disk vfs.FS, cache *pebble.Cache, watch *background) *pebble.Options {
+func optionsOf(d *DB, disk vfs.FS, cache *pebble.Cache, watch *background) *pebble.Options {
 	options := &pebble.Options{
 		FS:                    newLogFS(disk),
 		Cache:                 cache,
@@ -192,12 +192,12 @@ func Exists(dir string) (bool, error) {
 func (d *DB) Checkpoint(dir string) error {
 	// Size counts the records of the logs. PhysicalSize counts whole files, but the newest file
 	// only with the size at its beginning.
-	logs := d.pebble.Metrics().WAL
+	logs := pebbleOf(d).Metrics().WAL
 	if err := d.hasRoom(logs.Size + logs.PhysicalSize + roomForCopies); err != nil {
 		return fmt.Errorf("checkpoint into %s: %w", dir, err)
 	}
 
-	if err := d.pebble.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
+	if err := pebbleOf(d).Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("checkpoint into %s: %w", dir, err)
 	}
 
@@ -210,12 +210,12 @@ func (d *DB) Close() error {
 	<-d.ended
 
 	// The last change of this opening: if the next Open finds it, no earlier change is missing.
-	return errors.Join(d.nextGeneration(), d.pebble.Close())
+	return errors.Join(d.nextGeneration(), pebbleOf(d).Close())
 }
 
 // Get returns a copy of the value under key and whether there is one.
 func (d *DB) Get(key []byte) ([]byte, bool, error) {
-	value, closer, err := d.pebble.Get(key)
+	value, closer, err := pebbleOf(d).Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
 	}
@@ -232,7 +232,7 @@ func (d *DB) Get(key []byte) ([]byte, bool, error) {
 // Bloom filters of the lowest level, too, which has most keys: Get reads a block there to learn that
 // a key does not exist. The key must not be empty.
 func (d *DB) GetRare(key []byte) (value []byte, found bool, err error) {
-	it, err := d.pebble.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	it, err := pebbleOf(d).NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
 		return nil, false, err
 	}
@@ -254,7 +254,7 @@ func (d *DB) GetRare(key []byte) (value []byte, found bool, err error) {
 // until fn returns false or an error. The scan sees a snapshot of the key space. fn must
 // not keep key or value.
 func (d *DB) Scan(lo, hi []byte, reverse bool, fn func(key, value []byte) (more bool, err error)) (err error) {
-	it, err := d.pebble.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	it, err := pebbleOf(d).NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (d *DB) Barrier() error {
 	// Batches reach the disk in the order of Apply: when this one is there, so are all that were
 	// visible before. LogData gives the batch something to write without changing a key.
 	b := d.NewBatch()
-	must(b.pebble.LogData(nil, nil))
+	must(changesOf(b).LogData(nil, nil))
 
 	return b.Commit()
 }
