@@ -66,8 +66,14 @@ func (s *Scheduler) firstReady(handler int) *lane {
 	return nil
 }
 
-// takeTurn puts a delivery at the end of those that wait for a place. The caller holds mu.
+// takeTurn puts a delivery at the end of those that wait for a place. It waits since the time of the service's clock, and
+// from now on if that is zero. The caller holds mu.
 func (s *Scheduler) takeTurn(d *delivery, waitsSince time.Time) {
+	// A step for the retry queue has no record, and not every endpoint says when a record was created.
+	if waitsSince.IsZero() {
+		waitsSince = s.Cfg.Clock.Now()
+	}
+
 	s.turns++
 	d.turn, d.waitsSince = s.turns, waitsSince
 }

@@ -94,5 +94,10 @@ func TestWhatWaitsForAPlaceSaysHowLate(t *testing.T) {
 		shard.drop()
 		want("the shard has stopped", 0)
 		s.finishStep(other, other.head, true, 0)
+
+		s, shard = waitingRecords(t)
+		shard.StartQueued(0, "o-3", nil)
+		time.Sleep(time.Second)
+		want("a step for the retry queue waits since it is due", time.Second)
 	})
 }
