@@ -38,7 +38,7 @@ reference: ## write docs/reference/configuration.md and docs/reference/cli.md as
 
 .PHONY: errors
 errors: ## write docs/reference/errors.md as the code says
-	go test ./tests/apidocs -count=1 -run ErrorsPage -args -update
+	go test ./tests/system -count=1 -run ErrorsPage -args -update
 
 ##@ Ship
 

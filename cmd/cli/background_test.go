@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -80,29 +79,14 @@ func (p *program) until(ts *testscript.TestScript, pattern string) string {
 	}
 }
 
-// programs are the programs of a script.
-func programs(ts *testscript.TestScript) map[string]*program {
-	if known, ok := ts.Value(programsKey).(map[string]*program); ok {
-		return known
-	}
-
-	ts.Fatalf("the script has no programs")
-
-	return nil
-}
-
-const programsKey = "programs"
-
 // background NAME VARIABLE PATTERN program args... starts a program, and sets the variable to the
 // pattern's match in its output. At the end of the script the program is terminated.
 func background(ts *testscript.TestScript, _ bool, args []string) {
 	path, err := exec.LookPath(args[3])
-	if err != nil {
-		path = ts.Getenv("PATH")[:strings.IndexByte(ts.Getenv("PATH")+":", ':')] + "/" + args[3]
-	}
+	ts.Check(err)
 
 	p := &program{cmd: exec.Command(path, args[4:]...), new: make(chan struct{}, 1), ended: make(chan struct{})}
-	p.cmd.Env = scriptEnvironment(ts)
+	p.cmd.Env, p.cmd.Dir = scriptEnvironment(ts), ts.MkAbs(".")
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.in, err = p.cmd.StdinPipe()
 	ts.Check(err)
@@ -119,35 +103,25 @@ func background(ts *testscript.TestScript, _ bool, args []string) {
 		<-p.ended
 	})
 
-	programs(ts)[args[0]] = p
-	ts.Setenv(args[1], p.until(ts, args[2]))
-}
-
-// scriptEnvironment returns the environment of a script's programs.
-func scriptEnvironment(ts *testscript.TestScript) []string {
-	env := os.Environ()
-	for _, name := range []string{"PATH", "HOME", "GOGC", "GOMEMLIMIT", "TMPDIR", "RATCHET_DATA", "RATCHET_CARRIER_SECRET", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
-		env = append(env, name+"="+ts.Getenv(name))
-	}
-
-	return env
+	values(ts).programs[args[0]] = p
+	setenv(ts, args[1], p.until(ts, args[2]))
 }
 
 // tell NAME TEXT writes a line to a program.
 func tell(ts *testscript.TestScript, _ bool, args []string) {
-	_, err := io.WriteString(programs(ts)[args[0]].in, args[1]+"\n")
+	_, err := io.WriteString(values(ts).programs[args[0]].in, args[1]+"\n")
 	ts.Check(err)
 }
 
 // expect NAME PATTERN waits until a program's output matches.
 func expect(ts *testscript.TestScript, _ bool, args []string) {
-	programs(ts)[args[0]].until(ts, args[1])
+	values(ts).programs[args[0]].until(ts, args[1])
 }
 
 // repeat NAME PATTERN program args... runs a program again and again until the output of the program
 // with the name matches.
 func repeat(ts *testscript.TestScript, _ bool, args []string) {
-	p, rule := programs(ts)[args[0]], regexp.MustCompile("(?m)"+args[1])
+	p, rule := values(ts).programs[args[0]], regexp.MustCompile("(?m)"+args[1])
 
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -162,7 +136,7 @@ func repeat(ts *testscript.TestScript, _ bool, args []string) {
 
 // interrupt NAME sends Ctrl-C to a program, and waits until it has ended with success.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
-	p := programs(ts)[args[0]]
+	p := values(ts).programs[args[0]]
 	ts.Check(p.cmd.Process.Signal(os.Interrupt))
 
 	select {

@@ -6,12 +6,16 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"ratchet/cmd/cli/internal/exit"
 	"ratchet/server"
@@ -25,25 +29,42 @@ func TestMain(m *testing.M) {
 		debug.SetMemoryLimit(512 << 20)
 	}
 
-	testscript.Main(m, map[string]func(){
-		"ratchet":  statedMain,
+	os.Exit(withPrograms(m, map[string]func(){
+		"ratchet":  func() { os.Exit(stated(execute(server.Parts{}))) },
 		"receiver": receiverMain,
 		"carrier":  carrierMain,
-	})
+	}))
 }
 
-// statedMain is Main, and ends with notStated if the help of the command does not name its exit status.
-func statedMain() {
-	c, err := execute(server.Parts{})
+// withPrograms runs the tests, or the program under whose name this process was started. Links with these names are in the PATH.
+func withPrograms(m *testing.M, programs map[string]func()) (status int) {
+	if run, is := programs[filepath.Base(os.Args[0])]; is {
+		os.Args[0] = filepath.Base(os.Args[0])
+		run()
 
+		return exit.OK
+	}
+
+	remove, err := linkPrograms(programs)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exit.Failure
+	}
+	defer remove()
+
+	return m.Run()
+}
+
+// stated reports the error of a command and returns its exit status, or notStated if the help of the command does not name it.
+func stated(c *cobra.Command, err error) int {
 	status := exit.Report(err)
 	if !isStated(c, err) {
 		fmt.Fprintf(os.Stderr, "the help of %s does not name the exit status %d: see statuses.txt\n", c.CommandPath(), status)
 
-		status = notStated
+		return notStated
 	}
 
-	os.Exit(status)
+	return status
 }
 
 const notStated = 99
@@ -51,15 +72,32 @@ const notStated = 99
 // TestScripts runs the commands as a user types them; each script in testdata/script shows what the
 // commands promise.
 func TestScripts(t *testing.T) {
-	runScripts(t, testscript.Params{Dir: "testdata/script"}, nil)
+	runScripts(t, []string{"*"}, nil)
 }
 
-// runScripts runs the scripts of p with settings in the environment.
-func runScripts(t *testing.T, p testscript.Params, settings map[string]string) {
+// runScripts runs the scripts whose names match one of the patterns, with settings in the environment.
+func runScripts(t *testing.T, patterns []string, settings map[string]string) {
 	t.Helper()
 
+	// Absolute, because a command of another script changes the directory meanwhile.
+	dir, err := filepath.Abs("testdata/script")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var files []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(dir, pattern+".txtar"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no script %s: %v", pattern, err)
+		}
+		files = append(files, found...)
+	}
+
+	variables := variablesOf(t, files)
+
 	testscript.Run(t, testscript.Params{
-		Dir: p.Dir, Files: p.Files,
+		Files: files,
 		Setup: func(e *testscript.Env) error {
 			for name, value := range settings {
 				e.Setenv(name, value)
@@ -69,7 +107,13 @@ func runScripts(t *testing.T, p testscript.Params, settings map[string]string) {
 			// A command lives too briefly to need a collection; `ratchet dev` collects at the limit.
 			e.Setenv("GOGC", "off")
 			e.Setenv("GOMEMLIMIT", "128MiB")
-			e.Values[programsKey] = map[string]*program{}
+
+			all := &scriptValues{programs: map[string]*program{}, variables: slices.Clone(variables), had: map[string]bool{}, input: os.DevNull}
+			for _, variable := range e.Vars {
+				name, _, _ := strings.Cut(variable, "=")
+				all.variables = append(all.variables, name)
+			}
+			e.Values[scriptValuesKey{}] = all
 
 			return nil
 		},
@@ -78,25 +122,18 @@ func runScripts(t *testing.T, p testscript.Params, settings map[string]string) {
 			"freeaddr": func(ts *testscript.TestScript, _ bool, args []string) {
 				listener, err := net.Listen("tcp", "127.0.0.1:0")
 				ts.Check(err)
-				ts.Setenv(args[0], listener.Addr().String())
+				setenv(ts, args[0], listener.Addr().String())
 				ts.Check(listener.Close())
 			},
-			// status N program args... runs the program and checks its exit status.
+			"ratchet": ratchet,
+			"input":   input,
+			// status N program args... runs the program and checks its exit status; a command of ratchet runs in this process,
+			// unless it is `status N exec ratchet args...`.
 			"status": func(ts *testscript.TestScript, _ bool, args []string) {
 				want, err := strconv.Atoi(args[0])
 				ts.Check(err)
 
-				err = ts.Exec(args[1], args[2:]...)
-				got := 0
-				var ended *exec.ExitError
-				switch {
-				case errors.As(err, &ended):
-					got = ended.ExitCode()
-				case err != nil:
-					ts.Fatalf("%v: %v", args[1:], err)
-				}
-
-				if got != want {
+				if got := statusOf(ts, args[1:]); got != want {
 					ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
 				}
 			},
@@ -106,7 +143,7 @@ func runScripts(t *testing.T, p testscript.Params, settings map[string]string) {
 				if match == nil {
 					ts.Fatalf("%s does not match the output", args[1])
 				}
-				ts.Setenv(args[0], match[1])
+				setenv(ts, args[0], match[1])
 			},
 			"background": background,
 			"tell":       tell,
@@ -115,4 +152,27 @@ func runScripts(t *testing.T, p testscript.Params, settings map[string]string) {
 			"interrupt":  interrupt,
 		},
 	})
+}
+
+// statusOf runs a program, or a command of ratchet, and returns its exit status.
+func statusOf(ts *testscript.TestScript, line []string) int {
+	if line[0] == "ratchet" {
+		return command(ts, line[1:])
+	}
+
+	if line[0] == "exec" {
+		line = line[1:]
+	}
+
+	err := ts.Exec(line[0], line[1:]...)
+
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return exit.OK
+	case !errors.As(err, &ended):
+		ts.Fatalf("%v: %v", line, err)
+	}
+
+	return ended.ExitCode()
 }

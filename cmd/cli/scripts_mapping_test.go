@@ -2,12 +2,9 @@ package cli
 
 import (
 	"flag"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/rogpeppe/go-internal/testscript"
 
 	"ratchet/tests/shop"
 )
@@ -37,12 +34,7 @@ func TestScriptsInAMapping(t *testing.T) {
 		scripts = slices.Concat(mappedScripts, alsoMappedScripts)
 	}
 
-	files := make([]string, len(scripts))
-	for i, name := range scripts {
-		files[i] = fmt.Sprintf("testdata/script/%s.txtar", name)
-	}
-
-	runScripts(t, testscript.Params{Files: files}, map[string]string{
+	runScripts(t, scripts, map[string]string{
 		"RATCHET_ORDERS_KEY":        odd.PartitionKey + "=" + odd.Key,
 		"RATCHET_ORDERS_SORT":       odd.SortKey + "=" + odd.Sort,
 		"RATCHET_ORDERS_ATTRIBUTES": strings.Join(attributes, ","),

@@ -178,7 +178,7 @@ func (r *recordedBackend) expand(text string) string {
 }
 
 // call sends a line of testdata/api.txt. The answer is not judged: another test does that
-// (tests/apidocs).
+// (tests/system).
 func (r *recordedBackend) call(base string, number int, line string) {
 	first, rest, _ := strings.Cut(line, " ")
 	if first == "until" {

@@ -81,9 +81,9 @@ var unused = map[string]string{
 	"notify/destination.OpenFile":      "tests of server/ratchettest send to such a file",
 	"transitions.MigrateAll":           "a program that has no jobs migrates its orders by it",
 	"transitions.NewIncarnation":       "tests of other packages name the lives of orders",
-	"server.PropagateToAll":            "a value of a setting; tests/tracing sets it as a program of a user would",
-	"server.PropagateToNone":           "a value of a setting; tests/tracing sets it as a program of a user would",
-	"server.PropagateToOwn":            "a value of a setting; tests/tracing sets it as a program of a user would",
+	"server.PropagateToAll":            "a value of a setting; tests/system sets it as a program of a user would",
+	"server.PropagateToNone":           "a value of a setting; tests/system sets it as a program of a user would",
+	"server.PropagateToOwn":            "a value of a setting; tests/system sets it as a program of a user would",
 	"server.Sandbox":                   "a value of a setting; tests/deploy sets it as a program of a user would",
 
 	"cmd/cli/internal/settings.Statuses":       "the reference of the commands is written by a test",

@@ -31,6 +31,9 @@ const person = "MARKED"
 // term is after what time expires orders that are not paid, and closes those that were delivered.
 const term = 10 * time.Minute
 
+// carrierDelay is so long that the sandbox carrier seldom looks for reports that are due: much time passes in these tests.
+const carrierDelay = 20 * time.Second
+
 // ended is an order of the person, and the content of its tables before the erasure.
 type ended struct {
 	*ratchettest.Env
@@ -60,6 +63,7 @@ func startWith(t *testing.T, dir string, before func(*ended), more ...streams.Ha
 	e.Env = ratchettest.Start(t, ratchettest.Config{
 		Server: server.Config{
 			Data: dir, OrderLists: true, JournalOwn: true, ExpireUnpaid: term, ReturnWindow: term, Parts: server.Parts{Handlers: handlers},
+			CarrierDelay: carrierDelay,
 		},
 		Patience: 10 * time.Minute,
 	})

@@ -13,7 +13,7 @@ import (
 	"ratchet/tests/page"
 )
 
-var update = flag.Bool("update", false, "write the table of metrics into docs/reference/metrics.md")
+var update = flag.Bool("update", false, "write the tables of docs/reference/metrics.md and spans.md, and docs/reference/errors.md")
 
 func TestMetricsOfARunningSystem(t *testing.T) {
 	s := startSystem(t)

@@ -1,13 +1,18 @@
 // Package system tests what needs a whole server: the points among the 52 of docs/internals/points.md that need several
-// packages; that a person is erased, and no trace of the person stays; and what a system shows of itself against the
-// catalog of metrics, the page docs/operate/monitoring.md, the dashboard and the alert rules.
+// packages; that a person is erased, and no trace of the person stays; what a system shows of itself against the
+// catalog of metrics, the page docs/operate/monitoring.md, the dashboard and the alert rules; what processes of Ratchet
+// export over OTLP, traces, metrics and logs (trace_*_test.go): `ratchet serve` and `ratchet worker` send them to a
+// receiver, all three processes of their own, made of this test's binary; and that the API answers the examples of
+// docs/guides/api.md, the pages that it lists and docs/guides/http.md as the pages say (api_*_test.go).
 package system
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +24,7 @@ import (
 	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
+	"ratchet/cmd/cli"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/server"
 	"ratchet/server/ratchettest"
@@ -26,7 +32,20 @@ import (
 	"ratchet/workflow"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// envRole has what a process of this test's binary is, unless it runs the tests.
+const envRole = "SYSTEM_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(envRole) {
+	case "ratchet":
+		cli.Main(server.Parts{})
+	case "receiver":
+		fmt.Fprintln(os.Stderr, receive())
+		os.Exit(1)
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
 
 // system runs a whole Ratchet with its admin listener.
 type system struct {

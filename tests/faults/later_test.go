@@ -1,4 +1,4 @@
-package timers_test
+package faults
 
 import (
 	"context"
@@ -107,15 +107,15 @@ func (d *diary) until(do func(*scheduled.Schedule) error) error {
 	}
 
 	err := do(d.schedules[n])
-	if m.strikeAt, m.down = 0, false; err == nil || verdict(err) {
+	if m.strikeAt, m.down = 0, false; err == nil || isAnswer(err) {
 		return err
 	}
 
 	return do(d.schedules[1-n])
 }
 
-// verdict reports whether the error is an answer.
-func verdict(err error) bool {
+// isAnswer reports whether the error is an answer.
+func isAnswer(err error) bool {
 	return errors.Is(err, scheduled.ErrEnded) || errors.Is(err, transitions.ErrUnknownOrder)
 }
 

@@ -1,6 +1,4 @@
-// Package apidocs runs the examples of docs/guides/api.md, the pages that it lists and docs/guides/http.md, and compares the
-// answers with the pages.
-package apidocs
+package system
 
 import (
 	"context"
@@ -176,15 +174,15 @@ func (s *shell) runAll(t *testing.T, page string, all []example) {
 			t.Fatalf("%s:%d: %v", page, e.line, err)
 		}
 
-		if err := compare(e.want, status, body); err != nil {
+		if err := compareAnswer(e.want, status, body); err != nil {
 			t.Errorf("%s:%d: %s\n%v", page, e.line, e.command, err)
 		}
 	}
 }
 
-// compare checks an answer against the comment below its example: "200 {members of the JSON
+// compareAnswer checks an answer against the comment below its example: "200 {members of the JSON
 // answer}", "200 a part of its text", or "" for any answer.
-func compare(want string, status int, body string) error {
+func compareAnswer(want string, status int, body string) error {
 	if want == "" {
 		return nil
 	}

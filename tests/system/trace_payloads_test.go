@@ -1,4 +1,4 @@
-package tracing
+package system
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func lines(t *testing.T, receiver string) (all []*logs.LogRecord, raw []byte) {
 	raw = payload(t, receiver, "logs", &request)
 
 	for _, resource := range request.GetResourceLogs() {
-		if name := text(resource.GetResource().GetAttributes(), "service.name"); name != "ratchet" {
+		if name := attributeText(resource.GetResource().GetAttributes(), "service.name"); name != "ratchet" {
 			t.Errorf("logs of %q", name)
 		}
 
@@ -73,7 +73,7 @@ func figure(t *testing.T, receiver, name string, labels ...string) (sum float64,
 
 	newest := map[string]float64{} // by process
 	for _, resource := range request.GetResourceMetrics() {
-		process := text(resource.GetResource().GetAttributes(), "service.instance.id")
+		process := attributeText(resource.GetResource().GetAttributes(), "service.instance.id")
 
 		for _, scope := range resource.GetScopeMetrics() {
 			for _, metric := range scope.GetMetrics() {
@@ -104,7 +104,7 @@ func figure(t *testing.T, receiver, name string, labels ...string) (sum float64,
 // hasAll reports whether the attributes have these names and values.
 func hasAll(attributes []*common.KeyValue, pairs []string) bool {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if text(attributes, pairs[i]) != pairs[i+1] {
+		if attributeText(attributes, pairs[i]) != pairs[i+1] {
 			return false
 		}
 	}
@@ -112,8 +112,8 @@ func hasAll(attributes []*common.KeyValue, pairs []string) bool {
 	return true
 }
 
-// text returns an attribute as text, "" if there is none.
-func text(attributes []*common.KeyValue, name string) string {
+// attributeText returns an attribute as text, "" if there is none.
+func attributeText(attributes []*common.KeyValue, name string) string {
 	for _, a := range attributes {
 		if a.GetKey() != name {
 			continue

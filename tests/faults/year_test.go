@@ -1,5 +1,4 @@
-// Package timers_test lets time pass over orders that time moves.
-package timers_test
+package faults
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package tracing
+package system
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ const (
 // canceled, whose endpoint refuses the first message about it.
 func TestOneTracePerTransition(t *testing.T) {
 	engine := serveEngine(t)
-	receiver := start(t, "receiver", nil).first
+	receiver := startProcess(t, "receiver", nil).first
 	endpoint := startEndpoint(t, "o-2")
 	env := []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver,
@@ -44,7 +44,7 @@ func TestOneTracePerTransition(t *testing.T) {
 	}
 
 	start := func(args ...string) (*process, string) {
-		p := start(t, "ratchet", env, append(args, "--json", "--endpoint-url", engine, "--admin-listen", "127.0.0.1:0")...)
+		p := startProcess(t, "ratchet", env, append(args, "--json", "--endpoint-url", engine, "--admin-listen", "127.0.0.1:0")...)
 		return p, p.api(t)
 	}
 
@@ -223,7 +223,7 @@ func (f *forest) look(parent *otlp.Span, name string, attributes ...string) *otl
 
 		fits := span.GetName() == name
 		for i := 0; i+1 < len(attributes); i += 2 {
-			fits = fits && value(span, attributes[i]) == attributes[i+1]
+			fits = fits && valueOf(span, attributes[i]) == attributes[i+1]
 		}
 
 		if fits {
@@ -237,7 +237,7 @@ func (f *forest) look(parent *otlp.Span, name string, attributes ...string) *otl
 func (f *forest) has(span *otlp.Span, attribute, want string) {
 	f.Helper()
 
-	if got := value(span, attribute); got != want {
+	if got := valueOf(span, attribute); got != want {
 		f.Errorf("%s has %s=%q, want %q", span.GetName(), attribute, got, want)
 	}
 }
@@ -251,8 +251,8 @@ func (f *forest) list() string {
 	return out.String()
 }
 
-// value returns an attribute as text, "" if the span does not have it.
-func value(span *otlp.Span, name string) string { return text(span.GetAttributes(), name) }
+// valueOf returns an attribute as text, "" if the span does not have it.
+func valueOf(span *otlp.Span, name string) string { return attributeText(span.GetAttributes(), name) }
 
 // parent returns the traceparent that the span sends to the outside.
 func parent(span *otlp.Span) string {

@@ -1,7 +1,6 @@
-package tracing
+package system
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,8 +8,6 @@ import (
 	"ratchet/operate/telemetry"
 	"ratchet/tests/page"
 )
-
-var update = flag.Bool("update", false, "write the table of spans into docs/reference/spans.md")
 
 // TestThePageListsEverySpan: -update writes the table.
 func TestThePageListsEverySpan(t *testing.T) {
@@ -21,5 +18,5 @@ func TestThePageListsEverySpan(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", s.Name, s.Kind, strings.Join(s.Attributes, ", "), s.Meaning)
 	}
 
-	page.HasTable(t, "../../docs/reference/spans.md", "spans", table.String(), *update, "go test ./tests/tracing -run ThePage -update")
+	page.HasTable(t, "../../docs/reference/spans.md", "spans", table.String(), *update, "go test ./tests/system -run ThePage -update")
 }

@@ -1,4 +1,4 @@
-package tracing
+package system
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ func TestWithTracingOffNothingIsDialed(t *testing.T) {
 
 	run(t, env, append(create, "--otlp-endpoint", "off")...)
 	run(t, none, create...)
-	serving := start(t, "ratchet", env, append(serve, "--otlp-endpoint", "off")...)
+	serving := startProcess(t, "ratchet", env, append(serve, "--otlp-endpoint", "off")...)
 	get(t, serving.api(t)+"/readyz")
 	serving.stop(t)
 
@@ -41,7 +41,7 @@ func TestWithTracingOffNothingIsDialed(t *testing.T) {
 		t.Error("no connection with the export on")
 	}
 
-	receiver := start(t, "receiver", nil).first
+	receiver := startProcess(t, "receiver", nil).first
 	run(t, nil, append(create, "--otlp-endpoint", receiver)...)
 
 	if all, _ := spans(t, receiver); !slices.ContainsFunc(all, func(s *otlp.Span) bool { return s.GetName() == "apply place" }) {

@@ -1,4 +1,4 @@
-package tracing
+package system
 
 import (
 	"bufio"
@@ -30,8 +30,8 @@ type process struct {
 	log   *bytes.Buffer
 }
 
-// start starts this binary in a role, and waits for the first line of its output.
-func start(t *testing.T, role string, env []string, args ...string) *process {
+// startProcess starts this binary in a role, and waits for the first line of its output.
+func startProcess(t *testing.T, role string, env []string, args ...string) *process {
 	t.Helper()
 
 	p := &process{cmd: exec.Command(os.Args[0], args...), log: &bytes.Buffer{}}

@@ -1,7 +1,6 @@
-package apidocs
+package system
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,8 +12,6 @@ import (
 
 	"ratchet/api"
 )
-
-var update = flag.Bool("update", false, "write docs/reference/errors.md as the code says")
 
 const errorsPage = "../../docs/reference/errors.md"
 
@@ -124,7 +121,7 @@ func TestEveryProblemHasItsHint(t *testing.T) {
 
 var (
 	problemCode = regexp.MustCompile(`(?:newProblem\([^,\n]+, |http\.Status\w+, |http\.Status\w+: +)"([a-z_]+)"`)
-	missing     = regexp.MustCompile(`notFound\("([a-z_]+)"\)`)
+	missingKind = regexp.MustCompile(`notFound\("([a-z_]+)"\)`)
 )
 
 // TestTheListHasEveryCode reads the error codes from the source of package api, also those whose status is a variable.
@@ -154,7 +151,7 @@ func TestTheListHasEveryCode(t *testing.T) {
 			codes = append(codes, m[1])
 		}
 
-		for _, m := range missing.FindAllStringSubmatch(string(source), -1) {
+		for _, m := range missingKind.FindAllStringSubmatch(string(source), -1) {
 			codes = append(codes, m[1]+"_not_found")
 		}
 	}

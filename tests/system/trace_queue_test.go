@@ -1,4 +1,4 @@
-package tracing
+package system
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ import (
 func TestARequestThroughTheQueueContinuesItsSendersTrace(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
 
-	receiver := start(t, "receiver", nil).first
+	receiver := startProcess(t, "receiver", nil).first
 	env := ratchettest.Start(t, ratchettest.Config{Server: server.Config{
 		RequestsQueue: "requests",
 		Tracing:       server.TracingConfig{Endpoint: receiver},
