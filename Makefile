@@ -248,6 +248,7 @@ long: ## run the long versions of the tests (sizes: KILLS LOAD CUTS ROUNDS BOMBS
 	go test ./server -count=1 -run HalfBodies -timeout 1h -v -args -halves 3000
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankACarrierAndAReceiverThatAreDown' -timeout 2h -args -all-points
 	go test ./transitions -count=1 -run TestConcurrentRequestsApplyEachIDOnce -timeout 1h -args -callers $(CALLERS)
+	go test ./transitions -count=1 -run TestARequestIsAppliedOnceHoweverItsIdIsChosen -timeout 1h -args -all-histories
 	go test ./payments -count=1 -run TestCrashAtAnyCall -timeout 1h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h -args -load $(LOAD)
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)

@@ -21,7 +21,7 @@ func TestOnlyFullBucketsAreForgotten(t *testing.T) {
 			l.allow(tenant(i))
 		}
 
-		rounds := 200
+		rounds := 40
 		if testing.Short() {
 			rounds = 20
 		}

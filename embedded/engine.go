@@ -69,7 +69,7 @@ func openOn(fs vfs.FS, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 
-	db, err := store.Open(store.Config{Dir: cfg.Dir, Disk: fs, Log: cfg.Log, Failed: cfg.Failed})
+	db, err := store.Open(store.Config{Dir: cfg.Dir, Disk: fs, InMemory: cfg.inMemory, Log: cfg.Log, Failed: cfg.Failed})
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	flagRounds     = flag.Int("rounds", 25, "rounds of the test of linearizability, each of four scenes and two power failures")
+	flagRounds     = flag.Int("rounds", 15, "rounds of the test of linearizability, each of four scenes and two power failures")
 	flagLinearSeed = flag.Uint64("linearseed", 1, "seed of the clients' choices")
 )
 

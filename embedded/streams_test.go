@@ -206,14 +206,24 @@ func TestIteratorExpires(t *testing.T) {
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 
-	hour, edit := time.Hour, func(*Config) {}
+	hour, cfg := time.Hour, Config{}
 	if testing.Short() {
-		hour, edit = time.Minute, func(c *Config) { c.Streams.RollEvery, c.Streams.Retention = 4*time.Minute, 24*time.Minute }
+		hour, cfg.Streams.RollEvery, cfg.Streams.Retention = time.Minute, 4*time.Minute, 24*time.Minute
 	}
 
-	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		f := reopen(t, dir, edit)
+		e, err := OpenInMemory(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		t.Cleanup(func() {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+
+		f := newFixture(t, e)
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error)
 		go func() { done <- f.Run(ctx) }()
@@ -237,7 +247,7 @@ func TestSchedule(t *testing.T) {
 		if len(all) < 6 || len(all) > 8 || *all[0].ShardId == *first {
 			t.Fatalf("after 29 h there are %d shards, first gone: %v", len(all), *all[0].ShardId != *first)
 		}
-		_, err := f.str.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		_, err = f.str.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
 			StreamArn: &arn, ShardId: first, ShardIteratorType: stypes.ShardIteratorTypeTrimHorizon,
 		})
 		as[*stypes.ResourceNotFoundException](t, err)

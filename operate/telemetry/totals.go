@@ -31,8 +31,10 @@ func (t Totals) Sum(counter string, labels ...string) float64 {
 
 // sumOf adds up the counter over all series whose labels match.
 func (t Totals) sumOf(counter string, matches labelMatch) (sum float64) {
+	labels := map[string]string{}
 	for _, series := range t[counter].GetMetric() {
-		labels := map[string]string{}
+		clear(labels)
+
 		for _, pair := range series.GetLabel() {
 			labels[pair.GetName()] = pair.GetValue()
 		}

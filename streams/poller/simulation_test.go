@@ -7,7 +7,6 @@ import (
 	"flag"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,7 +22,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("simseeds", 20, "how many seeds the simulation runs")
+	simSeeds = flag.Int("simseeds", 10, "how many seeds the simulation runs")
 	simFirst = flag.Uint64("simseed", 1, "the first seed")
 )
 
@@ -345,7 +344,7 @@ func (s *simulation) pauseOrResume(what int) {
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 
-	const parts = 8 // run beside each other: a run waits for the disk most of the time
+	const parts = 8 // run beside each other
 
 	seeds := *simSeeds
 	if testing.Short() {
@@ -387,12 +386,6 @@ type simSeen struct{ repeats, further atomic.Int64 }
 func simulate(t *testing.T, seed uint64, seen *simSeen) {
 	t.Helper()
 
-	// The directory of one seed at a time: a long run has thousands.
-	dir, err := os.MkdirTemp(t.TempDir(), "seed")
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	synctest.Test(t, func(t *testing.T) {
 		s := &simulation{
 			seed:    seed,
@@ -404,7 +397,6 @@ func simulate(t *testing.T, seed uint64, seen *simSeen) {
 		}
 		s.items, s.versions = 2+s.rng.IntN(3), 3+s.rng.IntN(4)
 		s.testEnv = newTestEnv(t, 1+s.rng.IntN(3), func(c *embedded.Config) {
-			c.Dir = dir
 			c.Streams.Retention = 100 * time.Hour // the script trims
 		})
 		if seed%2 == 0 {
@@ -434,10 +426,6 @@ func simulate(t *testing.T, seed uint64, seen *simSeen) {
 		}
 		seen.repeats.Add(int64(s.got.count() - s.got.distinct()))
 	})
-
-	if err := os.RemoveAll(dir); err != nil {
-		t.Error(err)
-	}
 
 	if t.Failed() {
 		t.Fatalf("seed %d failed; run it again: go test ./streams/poller -run TestSimulation -args -simseeds 1 -simseed %d", seed, seed)

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	flagAccepted = flag.Int("accepted", 200, "machines that the check accepts and the trial runs")
+	flagAccepted = flag.Int("accepted", 100, "machines that the check accepts and the trial runs")
 	flagRefused  = flag.Int("refused", 20, "machines that the check refuses and the trial lets fail")
 	flagSeed     = flag.Uint64("trial-seed", 1, "seed of the trial's first machine")
 )

@@ -57,6 +57,9 @@ type Config struct {
 	Log *slog.Logger
 	// Disk is the file system, nil for the machine's.
 	Disk vfs.FS
+	// InMemory says that Disk is memory which nothing outlives. Logs then get no room in advance, and compactions
+	// begin with what makes them necessary and are not also looked for ten times per second.
+	InMemory bool
 	// Failed, unless it is nil, is called if the disk fails while writing, before the store panics. It may
 	// end the process in another way.
 	Failed func(error)
@@ -109,7 +112,13 @@ func Open(cfg Config) (*DB, error) {
 	watch := newBackground(d.log)
 	kept := &keeper{FS: pacedFS{d.disk, watch}}
 
-	if d.kv, err = openPebble(d.dir, optionsOf(d, kept, cache, watch), watch); err != nil {
+	options := optionsOf(d, kept, cache, watch)
+	if cfg.InMemory {
+		options.FS = kept
+		options.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
+	}
+
+	if d.kv, err = openPebble(d.dir, options, watch); err != nil {
 		return nil, openError(d.dir, err)
 	}
 

@@ -1,15 +1,17 @@
-package stripes
+package dynamodb
 
 import (
 	"slices"
 	"sync"
 	"testing"
+
+	"ratchet/embedded/internal/dynamodb/stripes"
 )
 
 // TestStripesExclude: two holders of sets of stripes never overlap, whatever
 // order they name them in.
 func TestStripesExclude(t *testing.T) {
-	s := new(Set)
+	s := new(stripes.Set)
 	held := make([]int, 10)
 	var wg sync.WaitGroup
 	for g := range 16 {

@@ -1,4 +1,4 @@
-package status_test
+package poller_test
 
 import (
 	"testing"

@@ -1,11 +1,15 @@
-package stripes
+package dynamodb
 
-import "testing"
+import (
+	"testing"
+
+	"ratchet/embedded/internal/dynamodb/stripes"
+)
 
 // lateWriter is a store in which a writer begins in the middle of the first read. The read sees the
 // change, but the change is not on disk, and a crash a moment later undoes it.
 type lateWriter struct {
-	stripe *Stripe
+	stripe *stripes.Stripe
 	reads  int
 }
 
@@ -26,11 +30,13 @@ func (l *lateWriter) Get([]byte) (value []byte, found bool, err error) {
 
 // TestAReadWaitsForAWriterWhoBeginsInItsMiddle: the test of linearizability meets this case once in
 // millions of reads.
+//
+//raced:here
 func TestAReadWaitsForAWriterWhoBeginsInItsMiddle(t *testing.T) {
 	t.Parallel()
 
 	for range 100 { // the writer ends before the read looks at it, or later
-		s := new(Stripe)
+		s := new(stripes.Stripe)
 		db := &lateWriter{stripe: s}
 
 		if got, err := s.Read(db, nil); err != nil || string(got) != "on disk" || db.reads != 2 {

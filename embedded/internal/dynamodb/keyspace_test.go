@@ -1,4 +1,4 @@
-package keyspace
+package dynamodb
 
 import (
 	"bytes"
@@ -7,18 +7,20 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/dynamodb/keyspace"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/store"
 )
 
-func testSpace() *Space {
-	return &Space{Keys: Schema{Hash: Attr{"id", attr.S}, Range: Attr{"sk", attr.S}}, Prefix: TablePrefix(KindItem, 7)}
+func testSpace() *keyspace.Space {
+	return &keyspace.Space{
+		Keys:   keyspace.Schema{Hash: keyspace.Attr{Name: "id", Kind: attr.S}, Range: keyspace.Attr{Name: "sk", Kind: attr.S}},
+		Prefix: keyspace.TablePrefix(keyspace.KindItem, 7),
+	}
 }
 
-func text(s string) attr.Value { return attr.Value{Kind: attr.S, Str: s} }
-
-// TestBounds: a key condition covers exactly the sort keys that satisfy it.
-func TestBounds(t *testing.T) {
+// TestBoundsOfAKeyCondition: a key condition covers exactly the sort keys that satisfy it.
+func TestBoundsOfAKeyCondition(t *testing.T) {
 	s := testSpace()
 	any3 := rapid.StringMatching(`[ab\x00\xff]{1,3}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -46,8 +48,8 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestSegments: the segments of any division follow on each other without gap.
-func TestSegments(t *testing.T) {
+// TestSegmentsOfAScan: the segments of any division follow on each other without gap.
+func TestSegmentsOfAScan(t *testing.T) {
 	s := testSpace()
 	for _, total := range []int64{1, 2, 3, 7, 1000, 999_983, 1_000_000} {
 		boundary := s.Prefix
