@@ -109,7 +109,7 @@ func (b *Booker) bookOne(ctx context.Context, key, orderID string) (tracking str
 		return result{Tracking: &tracking}.encode()
 	})
 	if errors.Is(err, ErrCanceled) {
-		return b.afterCanceled(ctx, key, orderID)
+		return b.afterCanceled(ctx, key, orderID, err)
 	}
 
 	if err != nil {
@@ -136,15 +136,16 @@ func (b *Booker) bookOne(ctx context.Context, key, orderID string) (tracking str
 	return *stored.Tracking, nil
 }
 
-// afterCanceled says who has canceled the shipment of which the carrier says that it is canceled. Cancel
+// afterCanceled says who has canceled the shipment of which the carrier says, in answer, that it is canceled. Cancel
 // closes the claim before it asks the carrier, so an open claim means that Cancel has not.
-func (b *Booker) afterCanceled(ctx context.Context, key, orderID string) (tracking string, err error) {
+func (b *Booker) afterCanceled(ctx context.Context, key, orderID string, answer error) (tracking string, err error) {
 	stored, found, err := b.lookUp(ctx, key, orderID)
 	switch {
 	case err != nil:
 		return "", err
 	case !found:
-		return "", ErrCanceledByCarrier
+		// The answer says why. It is no ErrCanceled here, because that means that Cancel has canceled.
+		return "", fmt.Errorf("%w: %v", ErrCanceledByCarrier, answer)
 	case stored.Canceled:
 		return "", ErrCanceled
 	}
