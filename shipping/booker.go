@@ -98,9 +98,11 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 func (b *Booker) bookOne(ctx context.Context, key, orderID string) (tracking string, err error) {
 	booked := false
 
+	var answer error // the carrier's error
+
 	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
 		tracking, err := b.cfg.Carrier.Book(ctx, key, orderID)
-		if err != nil {
+		if answer = err; err != nil {
 			return nil, err
 		}
 
@@ -109,7 +111,7 @@ func (b *Booker) bookOne(ctx context.Context, key, orderID string) (tracking str
 		return result{Tracking: &tracking}.encode()
 	})
 	if errors.Is(err, ErrCanceled) {
-		return b.afterCanceled(ctx, key, orderID, err)
+		return b.afterCanceled(ctx, key, orderID, answer)
 	}
 
 	if err != nil {
