@@ -207,7 +207,13 @@ func (d *Deliveries) finish(ctx context.Context, l *lane, delivery *Delivery, o 
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
 	defer cancel()
 
-	stored, err := d.records.store(ctx, delivery, d.after(*delivery, o, d.clock.Now()))
+	stored, err := d.records.storeAttempt(ctx, delivery, func(delivery Delivery, erased bool) Delivery {
+		if erased {
+			o = o.withoutTexts()
+		}
+
+		return d.after(delivery, o, d.clock.Now())
+	})
 	if err != nil {
 		d.cfg.Log.Warn("the outcome of a delivery was not stored; it will be tried again", "delivery", delivery.ID(), "err", err)
 	}
@@ -217,6 +223,16 @@ func (d *Deliveries) finish(ctx context.Context, l *lane, delivery *Delivery, o 
 	}
 
 	return stored
+}
+
+// withoutTexts returns the outcome without what the far side has said, which may name a person.
+func (o outcome) withoutTexts() outcome {
+	o.answer.Text = ""
+	if o.err != nil {
+		o.err = &redactedError{err: o.err}
+	}
+
+	return o
 }
 
 // attempted reports an attempt whose outcome is stored, and plans the next attempt.

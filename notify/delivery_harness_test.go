@@ -196,7 +196,14 @@ func (h *deliveryHarness) separate() (*notify.Deliveries, *embeddedtest.Transpor
 }
 
 // workerItems counts the items of workers in the table of endpoints.
-func (h *deliveryHarness) workerItems() (count int) {
+func (h *deliveryHarness) workerItems() int {
+	h.t.Helper()
+
+	return len(h.scanWorkers())
+}
+
+// scanWorkers returns the items of workers in the table of endpoints.
+func (h *deliveryHarness) scanWorkers() (found []map[string]types.AttributeValue) {
 	h.t.Helper()
 
 	out, err := h.db.Scan(h.t.Context(), &dynamodb.ScanInput{TableName: aws.String("endpoints")})
@@ -206,11 +213,11 @@ func (h *deliveryHarness) workerItems() (count int) {
 
 	for _, item := range out.Items {
 		if strings.HasPrefix(item["endpointId"].(*types.AttributeValueMemberS).Value, "worker#") {
-			count++
+			found = append(found, item)
 		}
 	}
 
-	return count
+	return found
 }
 
 // run runs a worker. The returned function stops it.

@@ -22,8 +22,8 @@ const eraseAttempts = 10
 // Erase removes personal data from the deliveries of an order: the attributes of their
 // notifications, the cause except its code and source, and the answers of far sides. Deliveries
 // that are PENDING are still made, with the id, the state, the event and the times. An attempt that
-// runs at the same time may send the whole notification. Expired deliveries that are not deleted
-// yet are changed, too. Erase returns how many deliveries it has changed; a repeat changes none.
+// runs at the same time may send the whole notification; its outcome is stored without texts of the far
+// side. Expired deliveries that are not deleted yet are changed, too. Erase returns how many deliveries it has changed; a repeat changes none.
 func (d *Deliveries) Erase(ctx context.Context, order string) (changed int, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.records.table,

@@ -1,9 +1,12 @@
 package notify_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -140,4 +143,88 @@ func TestAFailureEndsAnErasure(t *testing.T) {
 	if n, err := d.Erase(t.Context(), "o-1"); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
+}
+
+// TestAnErasureLeavesTheOutcomeOfAnAttemptThatRuns: the far side gets the notification once if it takes it, and what it
+// says about the person is not stored.
+func TestAnErasureLeavesTheOutcomeOfAnAttemptThatRuns(t *testing.T) {
+	for name, row := range map[string]struct {
+		answer notify.Answer
+		err    error
+		want   notify.Status
+	}{
+		"taken":  {notify.Answer{Status: 200, Text: "hello Ada"}, nil, notify.Delivered},
+		"failed": {notify.Answer{Status: 500, Text: "no Ada"}, errDown, notify.Pending},
+		"broken": {notify.Answer{}, errors.New("Ada is unknown"), notify.Pending},
+		"gone":   {notify.Answer{Status: 410, Text: "Ada is gone"}, notify.ErrGone, notify.Missed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newDeliveryHarness(t)
+				shop := h.endpoint("shop")
+				shop.set(10*time.Second, func(notify.Message) (notify.Answer, error) { return row.answer, row.err })
+				d := h.worker()
+				defer h.run(d)()
+
+				h.accept(d, told("o-1", 2)) // it is stored before the attempt ends
+
+				if n, err := d.Erase(t.Context(), "o-1"); err != nil || n != 1 {
+					t.Fatalf("erased %d, %v", n, err)
+				}
+				time.Sleep(12 * time.Second)
+				synctest.Wait()
+
+				delivery := h.get(d, "o-1/0/2/shop")
+				if delivery.Status != row.want || delivery.Answer != row.answer.Status || delivery.Attempts != 1 || delivery.TriedAt.IsZero() {
+					t.Errorf("%+v", delivery)
+				}
+
+				if text := fmt.Sprintf("%+v", delivery); strings.Contains(text, "Ada") || strings.Contains(text, "ada") {
+					t.Errorf("the person is back: %s", text)
+				}
+
+				if row.want != notify.Pending {
+					time.Sleep(time.Hour)
+				}
+
+				if keys := shop.keys(); len(keys) != 1 {
+					t.Errorf("it came as %v", keys)
+				}
+			})
+		})
+	}
+}
+
+// TestAnAttemptThatRunsIsNotLostToADeliveryBeforeIt that a person sends again: the endpoint is ordered, so the later one
+// is made to wait although its attempt runs.
+func TestAnAttemptThatRunsIsNotLostToADeliveryBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newDeliveryHarness(t)
+		shop := h.endpoint("shop", ordered)
+		d := h.worker()
+		defer h.run(d)()
+
+		h.accept(d, told("o-1", 2))
+		shop.set(10*time.Second, func(notify.Message) (notify.Answer, error) { return notify.Answer{Status: 200, Text: "thanks"}, nil })
+		h.accept(d, told("o-1", 3))
+
+		shop.set(0, func(notify.Message) (notify.Answer, error) {
+			return notify.Answer{Status: 503}, notify.RetryAfter(errDown, time.Hour)
+		})
+
+		if _, err := d.Resend(t.Context(), "o-1/0/2/shop"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+
+		if later := h.get(d, "o-1/0/3/shop"); later.Status != notify.Pending || time.Until(later.NextTry) < time.Hour {
+			t.Fatalf("it does not wait: %+v", later)
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+
+		if later := h.get(d, "o-1/0/3/shop"); later.Status != notify.Delivered || later.Response != "thanks" {
+			t.Errorf("%+v", later)
+		}
+	})
 }

@@ -116,7 +116,46 @@ func (r records) postpone(ctx context.Context, d *Delivery, until time.Time) (bo
 
 // store writes the outcome of an attempt, or that the delivery is sent again.
 func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, error) {
-	return r.write(ctx, d, next, func(u *dynamo.Update) {
+	return r.write(ctx, d, next, r.outcome(next))
+}
+
+// storeAttempt writes the outcome of the attempt that this worker has taken. An erasure, or a worker that makes the
+// delivery wait, changes the item and leaves the attempt to this worker: then the outcome is written to the item as it
+// is now. after returns the delivery with the outcome, without texts of the far side if the person was erased.
+func (r records) storeAttempt(ctx context.Context, d *Delivery, after func(d Delivery, erased bool) Delivery) (bool, error) {
+	erased := false
+
+	for range changeRounds {
+		next := after(*d, erased)
+
+		changed, err := r.writeUnless(ctx, d, next, r.outcome(next))
+		switch {
+		case err != nil || changed == nil:
+			return err == nil, err
+		case !changed.isInAttempt(*d):
+			return false, nil
+		}
+		erased = erased || changed.lacksPersonOf(*d)
+		*d = *changed
+	}
+
+	return false, fmt.Errorf("change delivery %s: %w", d.ID(), errDeliveryMoved)
+}
+
+// isInAttempt reports whether the attempt of taken is under way: each attempt that begins has a number of its own since
+// the last resend, and a resend follows an end.
+func (d Delivery) isInAttempt(taken Delivery) bool {
+	return d.Status == Pending && d.Attempts == taken.Attempts && d.Resends == taken.Resends
+}
+
+// lacksPersonOf reports whether a person was erased since d was the earlier delivery.
+func (d Delivery) lacksPersonOf(earlier Delivery) bool {
+	return len(d.Attributes) < len(earlier.Attributes) || d.Cause != earlier.Cause || d.Response != earlier.Response || d.Error != earlier.Error
+}
+
+// outcome returns the change that writes what an attempt changes.
+func (r records) outcome(next Delivery) func(*dynamo.Update) {
+	return func(u *dynamo.Update) {
 		u.SetValue(deliveryAttempts, dynamo.N(int64(next.Attempts))).
 			SetValue(deliveryResends, dynamo.N(int64(next.Resends)))
 
@@ -137,12 +176,19 @@ func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, e
 				u.SetValue(name, set[name])
 			}
 		}
-	})
+	}
 }
 
 // write changes the item from d to next, on condition that the item still has d's version, and then
 // sets *d to next. It reports false if the item has changed.
 func (r records) write(ctx context.Context, d *Delivery, next Delivery, change func(*dynamo.Update)) (bool, error) {
+	changed, err := r.writeUnless(ctx, d, next, change)
+
+	return err == nil && changed == nil, err
+}
+
+// writeUnless is write. If the item has changed, writeUnless returns it, without a status if it is gone.
+func (r records) writeUnless(ctx context.Context, d *Delivery, next Delivery, change func(*dynamo.Update)) (changed *Delivery, err error) {
 	next.version, next.call = d.version+1, rand.Text()
 
 	update := dynamo.NewUpdate(r.table, d.itemKey()).
@@ -151,21 +197,22 @@ func (r records) write(ctx context.Context, d *Delivery, next Delivery, change f
 		SetValue(deliveryCall, dynamo.S(next.call))
 	change(update)
 
-	_, err := r.api.UpdateItem(ctx, update.Input())
+	_, err = r.api.UpdateItem(ctx, update.Input())
 	if old, failed := dynamo.FailedCondition(err); failed {
 		if dynamo.Text(old, deliveryCall) != next.call {
-			return false, nil
+			now := decodeDelivery(old)
+			return &now, nil
 		}
 		err = nil // an earlier try of this call wrote it
 	}
 
 	if err != nil {
-		return false, fmt.Errorf("change delivery %s: %w", d.ID(), err)
+		return nil, fmt.Errorf("change delivery %s: %w", d.ID(), err)
 	}
 	next.newest = nil // it is noted
 	*d = next
 
-	return true, nil
+	return nil, nil
 }
 
 // queued returns up to limit deliveries of a queue in the order of their due times, from since on.

@@ -90,17 +90,18 @@ func (d *Deliveries) countWorkers(ctx context.Context, v view, now time.Time) {
 
 	// countWorkers is called at every wake-up, but writes only every refreshEvery.
 	if p := &d.presence; p.beatAt.IsZero() || now.Sub(p.beatAt) >= refreshEvery {
+		first := p.beatAt.IsZero()
 		p.beatAt = now
-		d.beat(ctx, left, v.beats)
+		d.beat(ctx, first, left, v.beats)
 	}
 }
 
 // beat increments this worker's beat, and removes the items of workers that have ended.
-func (d *Deliveries) beat(ctx context.Context, left []string, beats map[string]int64) {
+func (d *Deliveries) beat(ctx context.Context, first bool, left []string, beats map[string]int64) {
 	call, cancel := d.call(ctx)
 	defer cancel()
 
-	if err := d.cfg.Endpoints.beat(call, d.presence.id); err != nil && ctx.Err() == nil {
+	if err := d.cfg.Endpoints.beat(call, d.presence.id, first); err != nil && ctx.Err() == nil {
 		d.cfg.Log.Warn("the other workers were not told that this one runs; together they may exceed the rates of endpoints", "err", err)
 	}
 
@@ -126,10 +127,20 @@ func (d *Deliveries) goAway(ctx context.Context) {
 	}
 }
 
-// beat increments the beat of a worker.
-func (s *Endpoints) beat(ctx context.Context, worker string) error {
+// beat increments the beat of a worker. Only its first beat stores the item, or one that finds the item removed by another
+// worker: a beat that arrives late, after the worker has removed the item itself, would make it count as running.
+func (s *Endpoints) beat(ctx context.Context, worker string, first bool) error {
 	update := dynamo.NewUpdate(s.cfg.Table, endpointItemKey(worker)).Bind(":one", dynamo.N(1)).Add("#" + workerBeat + " :one")
-	if _, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
+	if !first {
+		update.IfPresent(workerBeat)
+	}
+
+	_, err := s.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if _, removed := dynamo.FailedCondition(err); removed && !first {
+		return s.beat(ctx, worker, true)
+	}
+
+	if err != nil {
 		return fmt.Errorf("count up %s: %w", worker, err)
 	}
 

@@ -1,7 +1,11 @@
 package notify_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -205,4 +209,61 @@ func TestWorkersShareARate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestALateBeatBringsNoWorkerBack: a beat of a worker that has stopped arrives after its item was removed. A worker that runs
+// stores its item again.
+func TestALateBeatBringsNoWorkerBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newDeliveryHarness(t)
+		h.endpoint("shop", func(s *notify.Settings) { s.Rate = 1 })
+
+		d, wire := h.separate()
+		beats := 0
+
+		var late *http.Request
+
+		wire.Before(func(c *embeddedtest.Call) error {
+			if c.Operation != "UpdateItem" || !strings.Contains(string(c.Body()), "worker#") {
+				return nil
+			}
+			beats++
+
+			if beats != 2 {
+				return nil
+			}
+			late = c.Request.Clone(context.Background())
+			late.Body = io.NopCloser(bytes.NewReader(c.Body()))
+
+			return embeddedtest.ErrLost
+		})
+		stop := h.run(d)
+		defer stop()
+
+		for beats < 3 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+
+		worker := h.scanWorkers()[0]
+		if _, err := h.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("endpoints"), Key: map[string]types.AttributeValue{"endpointId": worker["endpointId"]}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * notify.RefreshEvery)
+
+		if n := h.workerItems(); n != 1 {
+			t.Errorf("%d items of the worker that runs", n)
+		}
+		stop()
+
+		answer, err := wire.Do(late)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+
+		if n := h.workerItems(); n != 0 || answer.StatusCode != http.StatusBadRequest {
+			t.Errorf("%d items of a worker that has stopped; the late beat was answered with %d", n, answer.StatusCode)
+		}
+	})
 }

@@ -31,3 +31,26 @@ func TestCallersShareTheCache(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestTheMemoryOfACacheHasALock: the calls of a process share its cache. Each goroutine makes one call: a second one would
+// order the first before those of others, and the race detector would not see that the first one holds no lock.
+func TestTheMemoryOfACacheHasALock(t *testing.T) {
+	c := newCache(8)
+	put := func() { c.put("k", finished{}) }
+	get := func() { c.get("k", time.Now()) }
+	forget := func() { c.forget("k") }
+
+	for _, call := range []func(){put, get, forget} {
+		put()
+
+		var group sync.WaitGroup
+		for _, run := range []func(){call, put, call, forget} {
+			group.Go(run)
+		}
+		group.Wait()
+	}
+
+	if forget(); c.order.Len() != 0 || len(c.byKey) != 0 {
+		t.Errorf("%d entries are left of none", c.order.Len())
+	}
+}

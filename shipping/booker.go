@@ -98,9 +98,11 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 func (b *Booker) bookOne(ctx context.Context, key, orderID string) (tracking string, err error) {
 	booked := false
 
+	var answer error // the carrier's error
+
 	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
 		tracking, err := b.cfg.Carrier.Book(ctx, key, orderID)
-		if err != nil {
+		if answer = err; err != nil {
 			return nil, err
 		}
 
@@ -109,7 +111,7 @@ func (b *Booker) bookOne(ctx context.Context, key, orderID string) (tracking str
 		return result{Tracking: &tracking}.encode()
 	})
 	if errors.Is(err, ErrCanceled) {
-		return b.afterCanceled(ctx, key, orderID)
+		return b.afterCanceled(ctx, key, orderID, answer)
 	}
 
 	if err != nil {
@@ -136,15 +138,16 @@ func (b *Booker) bookOne(ctx context.Context, key, orderID string) (tracking str
 	return *stored.Tracking, nil
 }
 
-// afterCanceled says who has canceled the shipment of which the carrier says that it is canceled. Cancel
+// afterCanceled says who has canceled the shipment of which the carrier says, in answer, that it is canceled. Cancel
 // closes the claim before it asks the carrier, so an open claim means that Cancel has not.
-func (b *Booker) afterCanceled(ctx context.Context, key, orderID string) (tracking string, err error) {
+func (b *Booker) afterCanceled(ctx context.Context, key, orderID string, answer error) (tracking string, err error) {
 	stored, found, err := b.lookUp(ctx, key, orderID)
 	switch {
 	case err != nil:
 		return "", err
 	case !found:
-		return "", ErrCanceledByCarrier
+		// The answer says why. It is no ErrCanceled here, because that means that Cancel has canceled.
+		return "", fmt.Errorf("%w: %v", ErrCanceledByCarrier, answer)
 	case stored.Canceled:
 		return "", ErrCanceled
 	}

@@ -32,6 +32,9 @@ const (
 // reported are the milestones that a report may have.
 var reported = []Milestone{Booked, Shipped, Delivered, Lost, Returned, Canceled}
 
+// IsKnown reports whether the milestone is one of those above.
+func (m Milestone) IsKnown() bool { return slices.Contains(reported, m) }
+
 // Report is one callback of a carrier. A repeat has the same ID.
 type Report struct {
 	// ID has 1 to 200 printable ASCII characters without spaces. The carrier chooses it.
@@ -98,7 +101,7 @@ func (r Report) Validate() error {
 		return fmt.Errorf("%w: shipment: 1 to %d bytes", ErrInvalidReport, maxShipment)
 	case !ids.Valid(r.OrderID):
 		return fmt.Errorf("%w: orderId: 1 to %d bytes of UTF-8 without control characters", ErrInvalidReport, ids.Most)
-	case !slices.Contains(reported, r.Milestone):
+	case !r.Milestone.IsKnown():
 		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, reported)
 	case len(r.Tracking) > maxField:
 		return fmt.Errorf("%w: tracking: at most %d bytes", ErrInvalidReport, maxField)

@@ -119,11 +119,7 @@ func buildStripped(ctx context.Context, program string, more ...string) error {
 	build := exec.CommandContext(ctx, "go", append(args, "./cmd/ratchet")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", build, err, out)
-	}
-
-	return nil
+	return prepare("go builds a program as a release has it", build)
 }
 
 // sizeDifference is how many MB the first program has more.

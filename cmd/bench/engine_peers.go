@@ -136,8 +136,8 @@ func buildTemporal(ctx context.Context) (program string, err error) {
 
 	// A module of its own, because its dependencies are not Ratchet's.
 	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/temporal", "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w: %s", err, out)
+	if err := prepare("go builds the program of Temporal below .cache", build); err != nil {
+		return "", err
 	}
 
 	return program, nil
@@ -165,8 +165,8 @@ func installRestate(ctx context.Context) (home string, err error) {
 
 	// The lock file decides the versions, and no script of a package runs.
 	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home)
-	if out, err := install.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("install: %w: %s", err, out)
+	if err := prepare("npm installs Restate below .cache", install); err != nil {
+		return "", err
 	}
 
 	return home, nil

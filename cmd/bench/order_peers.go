@@ -317,8 +317,8 @@ func ratchetSystem(ctx context.Context) (*orderSystem, error) {
 	}
 
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./examples/bank")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w: %s", err, out)
+	if err := prepare("go builds examples/bank below .cache", build); err != nil {
+		return nil, err
 	}
 
 	listen, err := freeAddress()
@@ -397,8 +397,8 @@ func restateGoSystem(ctx context.Context) (*orderSystem, error) {
 
 	// A module of its own, because its dependencies are not Ratchet's.
 	build := exec.CommandContext(ctx, "go", "build", "-C", "cmd/bench/peers/restatego", "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w: %s", err, out)
+	if err := prepare("go builds the program of Restate below .cache", build); err != nil {
+		return nil, err
 	}
 
 	return restateSystem(ctx, "restate_go", "Set", "Run", program)

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // peer is a program of cmd/bench/peers that reads a stream.
@@ -45,9 +44,8 @@ func buildPeers(ctx context.Context) (ours, theirs peer, err error) {
 		{"mvn", "--batch-mode", "--quiet", "--file", "cmd/bench/peers/kcl/pom.xml", "-Dtarget=" + home, "package"},
 		{"go", "build", "-C", "cmd/bench/peers/poller", "-o", poller, "."},
 	} {
-		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return ours, theirs, fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, out)
+		if err := prepare(command[0]+" prepares the Kinesis Client Library below .cache", exec.CommandContext(ctx, command[0], command[1:]...)); err != nil {
+			return ours, theirs, err
 		}
 	}
 

@@ -40,9 +40,8 @@ func openPowertools(ctx context.Context) (*powertools, error) {
 		{"python3", "-m", "venv", home},
 		append([]string{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, strings.Fields(powertoolsVersions)...),
 	} {
-		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, out)
+		if err := prepare("pip installs Powertools below .cache", exec.CommandContext(ctx, command[0], command[1:]...)); err != nil {
+			return nil, err
 		}
 	}
 

@@ -362,3 +362,20 @@ func TestAnOlderSurveyDoesNotReplaceANewerOne(t *testing.T) {
 		t.Errorf("%+v, %t, %v", got, known, err)
 	}
 }
+
+// TestTwoMayLookAtOnce with one watcher: each look replaces what the watcher has seen.
+func TestTwoMayLookAtOnce(t *testing.T) {
+	f := newFleet(t)
+	f.run(worker)()
+	w := f.Watcher()
+
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if found, err := w.Look(t.Context()); err != nil || len(found) != 1 {
+				t.Errorf("%+v, %v", found, err)
+			}
+		})
+	}
+	group.Wait()
+}

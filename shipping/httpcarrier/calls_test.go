@@ -88,6 +88,21 @@ func TestACancellationIsAnsweredWithAnEnd(t *testing.T) {
 	}
 }
 
+// TestAnUnknownStatusIsNoAnswer: a shipment that the carrier calls rejected is not booked.
+func TestAnUnknownStatusIsNoAnswer(t *testing.T) {
+	for _, status := range []string{"rejected", "BOOKED"} {
+		for call, run := range map[string]func(*httpcarrier.Carrier) error{
+			"Book": func(c *httpcarrier.Carrier) error { _, err := c.Book(t.Context(), key, "o-1"); return err },
+			"Get":  func(c *httpcarrier.Carrier) error { _, err := c.Get(t.Context(), key); return err },
+		} {
+			err := run(answering(t, strings.NewReader(`{"status":"`+status+`","tracking":"JJD-1"}`), nil))
+			if err == nil || errors.Is(err, shipping.ErrRefused) || !strings.Contains(err.Error(), `the shipment is "`+status+`"`) {
+				t.Errorf("%s, %s: %v", call, status, err)
+			}
+		}
+	}
+}
+
 // TestAHoldIsAnswered: with a status, or with the code of a carrier that cannot hold.
 func TestAHoldIsAnswered(t *testing.T) {
 	for status, want := range map[shipping.Milestone]bool{shipping.Booked: false, shipping.Canceled: false, shipping.Shipped: true, shipping.Returned: true} {

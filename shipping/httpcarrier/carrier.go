@@ -263,6 +263,10 @@ func (c *Carrier) call(ctx context.Context, method, key, path string, body any) 
 		return s, fmt.Errorf("the carrier answered %d without a shipment", response.StatusCode)
 	}
 
+	if !s.Status.IsKnown() {
+		return s, fmt.Errorf("the carrier answered that the shipment is %.20q, which is none of its statuses", s.Status)
+	}
+
 	return s, nil
 }
 

@@ -17,9 +17,9 @@
 //
 // # Errors
 //
-// Time-outs, broken connections, answers that cannot be read, 408, 425, 429 and 5xx may pass: repeat
-// the call after the Retry-After of the answer. 409 with the code shipment_canceled is
-// shipping.ErrCanceled. 404 is shipping.ErrUnknownShipment, and also shipping.ErrRefused. Every other
-// status but 200 and 201 is shipping.ErrRefused: no repeat can change it, so a person has to look. A
-// redirect is not followed.
+// Time-outs, broken connections, answers that cannot be read, statuses that openapi.yaml does not have, 408,
+// 425, 429 and 5xx may pass: repeat the call after the Retry-After of the answer. 409 with the code
+// shipment_canceled is shipping.ErrCanceled. 404 is shipping.ErrUnknownShipment, and also
+// shipping.ErrRefused. Every other HTTP status but 200 and 201 is shipping.ErrRefused: no repeat can change
+// it, so a person has to look. A redirect is not followed.
 package httpcarrier

@@ -13,6 +13,17 @@
 // starts an execution with "canceled": true and stops it. The first state of the state machine must be
 // a Choice that ends such an execution. Step Functions keeps an execution for 90 days after its end.
 // The claim of package shipping keeps the booking for its retention (30 days in package server).
+//
+// # Statuses
+//
+// Book and Cancel take the status of an execution that has ended as the warehouse's answer:
+//
+//	SUCCEEDED                   the parcel has left: Book returns the tracking number, Cancel reports it
+//	FAILED, TIMED_OUT, ABORTED  no parcel leaves: Book returns shipping.ErrCanceled, Cancel that nothing left
+//	any other                   nothing is known yet: both fail, and a repeat finds out
+//
+// So a machine must catch errors that come after the parcel has left. A person may redrive a failed
+// execution unless its shipment was canceled or booked again.
 package sfncarrier
 
 import (
@@ -80,10 +91,7 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (tracking strin
 	// ExecutionAlreadyExists.
 	err = c.start(ctx, input{Shipment: key, OrderID: orderID})
 	if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists {
-		var s state
-		if s, err = c.state(ctx, key); err == nil && (s.canceled || s.status == types.ExecutionStatusAborted) {
-			err = shipping.ErrCanceled
-		}
+		err = c.ended(ctx, key)
 	}
 
 	if err != nil {
@@ -91,6 +99,24 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (tracking strin
 	}
 
 	return name(key), nil
+}
+
+// ended returns nil if the parcel of an execution that has ended has left, and ErrCanceled if none leaves.
+func (c *Carrier) ended(ctx context.Context, key string) error {
+	s, err := c.state(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case s.canceled:
+		return shipping.ErrCanceled
+	}
+
+	left, err := s.left()
+	if err == nil && !left {
+		err = fmt.Errorf("%w: the execution is %s %.200s", shipping.ErrCanceled, s.status, s.fault)
+	}
+
+	return err
 }
 
 // input is the input of an execution.
@@ -143,8 +169,11 @@ func (c *Carrier) cancel(ctx context.Context, key string) (left bool, err error)
 	// A stop does not change an execution that has ended. So its status shows whether it ended before the
 	// stop.
 	s, err := c.state(ctx, key)
+	if err != nil || s.canceled {
+		return false, err
+	}
 
-	return s.status == types.ExecutionStatusSucceeded && !s.canceled, err
+	return s.left()
 }
 
 func (c *Carrier) stop(ctx context.Context, key string) error {
@@ -159,7 +188,22 @@ func (c *Carrier) stop(ctx context.Context, key string) error {
 // state is the state of an execution.
 type state struct {
 	status   types.ExecutionStatus
-	canceled bool // it was started by Cancel
+	fault    string // the error with which it ended
+	canceled bool   // it was started by Cancel
+}
+
+// left reports whether the parcel has left, of an execution that has ended.
+func (s state) left() (bool, error) {
+	switch s.status {
+	case types.ExecutionStatusSucceeded:
+		return true, nil
+	case types.ExecutionStatusFailed, types.ExecutionStatusTimedOut, types.ExecutionStatusAborted:
+		return false, nil
+	}
+
+	// Step Functions answered another call that the execution has ended. DescribeExecution is eventually
+	// consistent, and a person may have redriven the execution.
+	return false, fmt.Errorf("the execution has ended, and is described as %s: repeat the call", s.status)
 }
 
 func (c *Carrier) state(ctx context.Context, key string) (state, error) {
@@ -173,7 +217,11 @@ func (c *Carrier) state(ctx context.Context, key string) (state, error) {
 		return state{}, fmt.Errorf("read the execution's input: %w", err)
 	}
 
-	return state{out.Status, in.Canceled}, nil
+	if in.Shipment != key {
+		return state{}, fmt.Errorf("the execution's input is that of shipment %.200q", in.Shipment)
+	}
+
+	return state{out.Status, aws.ToString(out.Error), in.Canceled}, nil
 }
 
 func isUnknown(err error) bool {

@@ -1,7 +1,9 @@
 package sfncarrier_test
 
 import (
+	"cmp"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -109,17 +111,7 @@ func TestCancelStopsAnExecutionUnlessItHasEnded(t *testing.T) {
 		}
 	}
 
-	arn := "arn:aws:states:" + region(t, client) + ":execution:warehouse:quick-1-2-shipping"
-	for status := types.ExecutionStatusRunning; status == types.ExecutionStatusRunning; {
-		out, err := client.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		if status = out.Status; status == types.ExecutionStatusRunning {
-			<-time.After(time.Millisecond)
-		}
-	}
+	awaitEnd(t, client, "quick-1-2-shipping")
 
 	for key, want := range map[string]bool{"wait-1/2/shipping": false, "quick-1/2/shipping": true, "none/2/shipping": false} {
 		for range 2 {
@@ -132,6 +124,23 @@ func TestCancelStopsAnExecutionUnlessItHasEnded(t *testing.T) {
 	for _, order := range []string{"wait-1", "none"} {
 		if _, err := c.Book(t.Context(), order+"/2/shipping", order); !errors.Is(err, shipping.ErrCanceled) {
 			t.Errorf("%s booked after the cancellation: %v", order, err)
+		}
+	}
+}
+
+// awaitEnd waits for the end of the execution with the name.
+func awaitEnd(t *testing.T, client *sfn.Client, name string) {
+	t.Helper()
+
+	arn := "arn:aws:states:" + region(t, client) + ":execution:warehouse:" + name
+	for status := types.ExecutionStatusRunning; status == types.ExecutionStatusRunning; {
+		out, err := client.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if status = out.Status; status == types.ExecutionStatusRunning {
+			<-time.After(time.Millisecond)
 		}
 	}
 }
@@ -204,6 +213,70 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 	if tracking, err := c.Book(t.Context(), "other/2/shipping", "other"); err == nil || !strings.Contains(err.Error(), "input") {
 		t.Errorf("booked %q, %v", tracking, err)
 	}
+}
+
+// TestAStatusSaysWhetherAParcelLeaves: only an execution that has succeeded is a booking that stands. The status is
+// that of DescribeExecution, which may be older than the answer that the execution has ended.
+func TestAStatusSaysWhetherAParcelLeaves(t *testing.T) {
+	c, client, transport := newCarrierBehind(t)
+	const key = "quick-1/2/shipping"
+
+	if _, err := c.Book(t.Context(), key, "quick-1"); err != nil {
+		t.Fatal(err)
+	}
+
+	awaitEnd(t, client, "quick-1-2-shipping")
+
+	for _, row := range []struct {
+		status string
+		booked error // nil: the tracking number is returned
+		left   bool
+	}{
+		{"SUCCEEDED", nil, true},
+		{"FAILED", shipping.ErrCanceled, false},
+		{"TIMED_OUT", shipping.ErrCanceled, false},
+		{"ABORTED", shipping.ErrCanceled, false},
+	} {
+		describe(transport, row.status, "")
+
+		if _, err := c.Book(t.Context(), key, "quick-1"); !errors.Is(err, row.booked) || row.booked != nil && !strings.Contains(err.Error(), row.status+" Address.Unknown") {
+			t.Errorf("%s: Book: %v", row.status, err)
+		}
+
+		if left, err := c.Cancel(t.Context(), key); err != nil || left != row.left {
+			t.Errorf("%s: Cancel: left %t, %v", row.status, left, err)
+		}
+	}
+
+	for _, row := range []struct{ status, shipment, text string }{
+		{"RUNNING", "", "RUNNING"},
+		{"PENDING_REDRIVE", "", "PENDING_REDRIVE"},
+		{"SUCCEEDED", "quick/1/2/shipping", "shipment \"quick/1/2/shipping\""},
+	} {
+		describe(transport, row.status, row.shipment)
+
+		tracking, err := c.Book(t.Context(), key, "quick-1")
+		if err == nil || errors.Is(err, shipping.ErrCanceled) || !strings.Contains(err.Error(), row.text) {
+			t.Errorf("%s: Book: %q, %v", row.status, tracking, err)
+		}
+
+		if left, err := c.Cancel(t.Context(), key); err == nil || !strings.Contains(err.Error(), row.text) {
+			t.Errorf("%s: Cancel: left %t, %v", row.status, left, err)
+		}
+	}
+}
+
+// describe makes DescribeExecution answer with the status. An empty shipment is the one that was booked.
+func describe(transport *embeddedtest.Transport, status, shipment string) {
+	in := `{\"shipment\":\"` + cmp.Or(shipment, "quick-1/2/shipping") + `\",\"orderId\":\"quick-1\",\"canceled\":false}`
+
+	transport.Around(func(call *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+		if call.Operation != "DescribeExecution" {
+			return send()
+		}
+
+		return call.Respond(http.StatusOK, `{"status":"`+status+`","error":"Address.Unknown","input":"`+in+`"}`), nil
+	})
 }
 
 func TestNewNamesWhatBreaksARule(t *testing.T) {

@@ -239,6 +239,7 @@ func (d Letters) whyNotDeleted(ctx context.Context, handler, id string, redrives
 // h must be idempotent, as for any delivery.
 func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler) error {
 	h.Timeout, h.MaxAge = cmp.Or(h.Timeout, 30*time.Second), 0
+	d = d.hearing()
 
 	letter, err := d.Get(ctx, h.Name, id)
 	if err != nil {
@@ -271,10 +272,20 @@ func (d Letters) Redrive(ctx context.Context, id string, h streams.Handler) erro
 	)
 }
 
+// hearing returns d with a clock that hears the service's time from the reads before a claim. The machines whose claims
+// are compared may have clocks that differ by more than a claim lasts.
+func (d Letters) hearing() Letters {
+	if d.Clock == nil {
+		d.Clock = &dynamo.Clock{}
+	}
+
+	return d
+}
+
 // claim makes other calls of Redrive return ErrRedriving for as long as the call may take, and 10 s
-// longer for the writes after it. until names the claim.
+// longer for the writes after it. until names the claim. d is hearing.
 func (d Letters) claim(ctx context.Context, h streams.Handler, id string) (until ddbtypes.AttributeValue, err error) {
-	now := time.Now()
+	now := d.Clock.Now()
 	until = dynamo.Millis(now.Add(h.Timeout + 10*time.Second))
 
 	update := dynamo.NewUpdate(d.Table, d.Rows().Key(h.Name, id)).
@@ -355,7 +366,7 @@ func (d Letters) Count(ctx context.Context, handler string) (int, error) {
 		ExpressionAttributeNames: map[string]string{"#s": store.Source, "#p": store.Part, "#e": store.Expiry},
 		ExpressionAttributeValues: dynamo.Item{
 			":s":   dynamo.S(d.Rows().Source(handler)),
-			":now": dynamo.Seconds(time.Now()),
+			":now": dynamo.Seconds(d.Clock.Now()),
 		},
 	})
 	if err != nil {

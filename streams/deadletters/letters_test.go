@@ -239,6 +239,61 @@ func TestTheEndOfAFormerClaimEndsNoOther(t *testing.T) {
 	})
 }
 
+// TestClaimsOfTwoMachinesAreComparedByTheServicesClock: the first machine's clock is an hour behind the service's and the
+// second machine's, so by its own clock the second one would find that the claim has ended long ago.
+func TestClaimsOfTwoMachinesAreComparedByTheServicesClock(t *testing.T) {
+	for name, claims := range map[string]func(d deadletters.Letters, id string, meanwhile func()) error{
+		"Redrive": func(d deadletters.Letters, id string, meanwhile func()) error {
+			return d.Redrive(context.Background(), id, streams.Handler{Name: handler, Handle: func(context.Context, streams.Record) error {
+				meanwhile()
+				return nil
+			}})
+		},
+		"Rewrite": func(d deadletters.Letters, id string, meanwhile func()) error {
+			return d.Rewrite(context.Background(), handler, id, "(erased)", func(*streams.Record) { meanwhile() })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				e := newLetterEnv(t)
+				id := e.store("Ada", "no").ID
+
+				ahead := func() time.Time { return time.Now().Add(time.Hour) }
+				e.DynamoDB = dynamodb.New(e.DynamoDB.(*dynamodb.Client).Options(), func(o *dynamodb.Options) {
+					o.APIOptions, o.HTTPClient = nil, embeddedtest.Dated{Doer: o.HTTPClient, Now: ahead}
+				})
+
+				called := false
+				e.must(claims(e.Letters, id, func() {
+					called = true
+
+					out, err := e.DynamoDB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &e.Table, Key: e.Rows().Key(handler, id)})
+					e.must(err)
+
+					if ends := time.Until(dynamo.Time(out.Item, "claimedUntil")); ends < time.Hour+30*time.Second || ends > time.Hour+50*time.Second {
+						t.Errorf("%s: the claim ends in %v by the first machine's clock", name, ends)
+					}
+
+					other := e.Letters
+					other.Clock = &dynamo.Clock{Local: ahead}
+
+					err = other.Redrive(t.Context(), id, streams.Handler{Name: handler, Handle: func(context.Context, streams.Record) error {
+						t.Errorf("%s: the second machine calls the handler, too", name)
+						return nil
+					}})
+					if !errors.Is(err, deadletters.ErrRedriving) {
+						t.Errorf("%s: the second machine: %v", name, err)
+					}
+				}))
+
+				if !called {
+					t.Errorf("%s was not called", name)
+				}
+			})
+		})
+	}
+}
+
 // TestALateNoteOfTheQueueSaysNothing: the workers have redriven the dead letter before the note arrives. It would say for
 // an hour that the dead letter waits there.
 func TestALateNoteOfTheQueueSaysNothing(t *testing.T) {

@@ -21,6 +21,8 @@ const rewriteTimeout = 30 * time.Second
 // ErrRedriving while a redrive of the dead letter runs, ErrDeadLetterNotFound if there is no such dead
 // letter, and ErrUnreadable if its record cannot be decoded.
 func (d Letters) Rewrite(ctx context.Context, handler, id, errorText string, change func(*streams.Record)) error {
+	d = d.hearing()
+
 	letter, err := d.Get(ctx, handler, id)
 	if err != nil {
 		return err

@@ -115,7 +115,7 @@ func (t *Table) get(ctx context.Context, handler, id string) (dynamo.Item, error
 		TableName:      &t.Table,
 		Key:            t.Key(handler, id),
 		ConsistentRead: aws.Bool(true),
-	})
+	}, t.Clock.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("streams: read dead letter %s of %s: %w", id, handler, err)
 	}

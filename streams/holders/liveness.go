@@ -154,11 +154,15 @@ func (l *Liveness) beat(ctx context.Context, change bool) {
 
 		began := time.Now()
 
-		err := l.write(call, change)
+		applied, err := l.write(call, change)
 		l.slowest.Store(max(int64(time.Since(began)), l.slowest.Load()*7/8))
 
 		if err == nil {
-			l.Count(began, time.Now())
+			// A heartbeat that is refused has renewed nothing: one that says that the worker stops came first.
+			if applied {
+				l.Count(began, time.Now())
+			}
+
 			return
 		}
 
@@ -174,15 +178,22 @@ func (l *Liveness) beat(ctx context.Context, change bool) {
 	})
 }
 
-func (l *Liveness) write(ctx context.Context, change bool) error {
-	state := ""
-	if l.stopping.Load() {
-		state = leases.Stopping
+func (l *Liveness) write(ctx context.Context, change bool) (applied bool, err error) {
+	var update *dynamo.Update
+
+	switch {
+	case l.stopping.Load():
+		update = l.table.Beat(l.owner, leases.Stopping, change)
+	case l.last.Load() == 0:
+		// A worker whose stream is replaced runs again under its name, and the row says that it has left.
+		update = l.table.FirstBeat(l.owner, change)
+	default:
+		update = l.table.Beat(l.owner, "", change)
 	}
 
-	_, _, err := store.Apply(ctx, l.table.API, l.table.Beat(l.owner, state, change), dynamo.WithoutRetries, l.table.Clock.Listen)
+	_, applied, err = store.Apply(ctx, l.table.API, update, dynamo.WithoutRetries, l.table.Clock.Listen)
 
-	return err
+	return applied, err
 }
 
 // Count counts a heartbeat that began and was answered at these times.

@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/streams/leases"
+	"ratchet/streams/store"
 )
 
 func TestLeasesThatHaveLapsedAreNeverValidAgain(t *testing.T) {
@@ -130,5 +133,38 @@ func TestWorkersExpireByTheLocalClock(t *testing.T) {
 
 	if !stored["s"].ownerLeft || len(workers.Taking(gone.Add(2*time.Second))) != 0 {
 		t.Error("the leases of a worker that has left are not free")
+	}
+}
+
+// TestARefusedHeartbeatRenewsNothing: the row says already that the worker stops, or has left. Only the first heartbeat of a
+// run does not ask.
+func TestARefusedHeartbeatRenewsNothing(t *testing.T) {
+	table := &leases.Table{API: embeddedtest.DynamoDB(t, leases.TableInput("leases")), Table: "leases", Stream: "s", Clock: &dynamo.Clock{}, Duration: time.Minute}
+
+	for _, state := range []string{leases.Stopping, leases.Left} {
+		if _, _, err := store.Apply(t.Context(), table.API, table.Beat("w", state, false)); err != nil {
+			t.Fatal(err)
+		}
+		l := NewLiveness(table, "w", func(err error) { t.Error(err) })
+
+		renews := func() bool {
+			before := l.renewedAt()
+			l.beat(t.Context(), false)
+			l.beats.Wait()
+
+			return l.renewedAt().After(before)
+		}
+
+		if !renews() {
+			t.Errorf("%q: the first heartbeat of a run is refused", state)
+		}
+
+		if _, _, err := store.Apply(t.Context(), table.API, table.Beat("w", state, false)); err != nil {
+			t.Fatal(err)
+		}
+
+		if renews() {
+			t.Errorf("%q: a refused heartbeat has renewed", state)
+		}
 	}
 }

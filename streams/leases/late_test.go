@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +73,40 @@ func TestNoLateWriteOfALeaseIsTaken(t *testing.T) {
 
 		if after := row(t, table, name); !maps.EqualFunc(before, after, func(a, b any) bool { return reflect.DeepEqual(a, b) }) {
 			t.Errorf("%s: %v became %v", name, before, after)
+		}
+	}
+}
+
+// TestNoLateHeartbeatIsTaken: a worker that stops takes no leases again, and one that has left stays so.
+func TestNoLateHeartbeatIsTaken(t *testing.T) {
+	ctx := t.Context()
+	table := &leases.Table{API: embeddedtest.DynamoDB(t, leases.TableInput("leases")), Table: "leases", Stream: "s", Clock: &dynamo.Clock{}, Duration: time.Minute}
+	order := []string{"", leases.Stopping, leases.Left}
+
+	for now, state := range order {
+		for late, earlier := range order {
+			owner := state + "-" + earlier
+			for _, s := range order[:now+1] {
+				if _, applied, err := store.Apply(ctx, table.API, table.Beat(owner, s, true)); err != nil || !applied {
+					t.Fatal(applied, err)
+				}
+			}
+
+			_, applied, err := store.Apply(ctx, table.API, table.Beat(owner, earlier, true))
+			if err != nil || applied != (late >= now) {
+				t.Errorf("%q after %q: applied %t, %v", earlier, state, applied, err)
+			}
+		}
+	}
+
+	workers, err := table.ReadWorkers(ctx)
+	if err != nil || len(workers) != 9 {
+		t.Fatal(workers, err)
+	}
+
+	for _, w := range workers {
+		if before, late, _ := strings.Cut(w.Owner, "-"); slices.Index(order, w.State) != max(slices.Index(order, before), slices.Index(order, late)) {
+			t.Errorf("%s is %q", w.Owner, w.State)
 		}
 	}
 }

@@ -33,9 +33,29 @@ type WorkerRow struct {
 	Duration time.Duration
 }
 
+// FirstBeat is the first heartbeat of a worker: it takes leases, whatever its row says of a run before.
+func (t *Table) FirstBeat(owner string, change bool) *dynamo.Update {
+	return t.beat(owner, change).RemoveAttribute(workerState)
+}
+
 // Beat is a heartbeat of a worker: its counter grows, and with change its number of changes of leases. state
-// is "" while the worker takes leases.
+// is "" while the worker takes leases. A heartbeat that arrives after that of a later state is refused: it would make a
+// worker that has left count as alive.
 func (t *Table) Beat(owner, state string, change bool) *dynamo.Update {
+	update := t.beat(owner, change)
+
+	switch state {
+	case "":
+		return update.IfAbsent(workerState)
+	case Stopping:
+		name := update.Name(workerState)
+		update.If("attribute_not_exists(" + name + ") OR " + name + " <> " + update.Value(dynamo.S(Left)))
+	}
+
+	return update.SetValue(workerState, dynamo.S(state))
+}
+
+func (t *Table) beat(owner string, change bool) *dynamo.Update {
 	update := dynamo.NewUpdate(t.Table, Key(workerRowsPrefix+t.Stream, owner)).
 		SetValue(leaseDuration, dynamo.N(t.Duration.Milliseconds()))
 
@@ -46,11 +66,7 @@ func (t *Table) Beat(owner, state string, change bool) *dynamo.Update {
 		update.Add(update.Name(workerChanges) + " " + one)
 	}
 
-	if state == "" {
-		return update.RemoveAttribute(workerState)
-	}
-
-	return update.SetValue(workerState, dynamo.S(state))
+	return update
 }
 
 // ReadWorkers returns the signs of life of all workers of the stream.

@@ -121,8 +121,11 @@ func (b *builder) declare(c *rawjson.Cursor) {
 
 	if b.names[name] {
 		b.fault(codeDuplicate, at, "State name '%s' is used more than once", name)
-		// The first state with the name stays.
-		return
+		// The first state of a flow with the name stays. One in another flow does not stand for it: else the transitions
+		// of this flow would have no target.
+		if b.states[name] != nil {
+			return
+		}
 	}
 
 	b.names[name] = true

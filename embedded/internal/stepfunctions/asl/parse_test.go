@@ -551,3 +551,20 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestADuplicateNameIsOneFinding: the transitions of a flow reach its own state, also if another flow has the name.
+func TestADuplicateNameIsOneFinding(t *testing.T) {
+	inner := `{"StartAt":"X","States":{"X":{"Type":"Pass","Next":"A"},"A":{"Type":"Succeed"}}}`
+
+	for says, states := range map[string]string{
+		"the name of the Map itself": `"A":{"Type":"Map","End":true,"ItemProcessor":` + inner + `}`,
+		"a name of another branch":   `"P":{"Type":"Parallel","End":true,"Branches":[{"StartAt":"A","States":{"A":{"Type":"Succeed"}}},` + inner + `]}`,
+	} {
+		start, _, _ := strings.Cut(strings.TrimPrefix(states, `"`), `"`)
+
+		_, found := Parse([]byte(`{"StartAt":"` + start + `","States":{` + states + `}}`))
+		if len(found) != 1 || found[0].Code != codeDuplicate || !strings.HasSuffix(found[0].Location, "/States/A") {
+			t.Errorf("%s: %+v", says, found)
+		}
+	}
+}
