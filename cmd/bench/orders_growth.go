@@ -111,7 +111,7 @@ func beside(ctx context.Context, stored, orders int) (g ordersRun, err error) {
 	return g, nil
 }
 
-// storeOrders places orders that nothing else happens to, and waits until all handlers of the workers are done with them: the
+// storeOrders places orders that nothing else happens to, and waits until all handlers of the workers are done with them, also those in retry queues: the
 // work of these orders is no part of what is measured afterwards.
 func storeOrders(ctx context.Context, b *server.Backend, n int) error {
 	err := share(ctx, 64, n, func(ctx context.Context, i int) error {
@@ -127,7 +127,31 @@ func storeOrders(ctx context.Context, b *server.Backend, n int) error {
 		return err
 	}
 
-	return handledUntil(ctx, b, time.Now())
+	if err := handledUntil(ctx, b, time.Now()); err != nil {
+		return err
+	}
+
+	return queuesEmpty(ctx, b)
+}
+
+// queuesEmpty waits until no record waits in a retry queue: a handler that was slower than the others while orders came as fast as
+// they were stored has the surplus there.
+func queuesEmpty(ctx context.Context, b *server.Backend) error {
+	for {
+		seen, err := b.StreamInspector().Status(ctx)
+		if err != nil {
+			return err
+		}
+
+		if !slices.ContainsFunc(seen.Handlers, func(h status.HandlerStatus) bool { return h.Items > 0 }) {
+			return nil
+		}
+
+		// Each look counts all rows.
+		if !worker.Wait(ctx, time.Second) {
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // handledUntil waits until the workers have handled all changes of orders that were made before the moment, by the checkpoints of

@@ -101,6 +101,14 @@ func (m *Meter) reacted(handler string, c transitions.Change) {
 	m.mu.Unlock()
 }
 
+// forgetLatencies forgets the reactions so far, which were to what the plan found and not to its own orders.
+func (m *Meter) forgetLatencies() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	m.latency = nil
+}
+
 // Verdicts returns the number of requests with the verdict.
 func (m *Meter) Verdicts(v transitions.Verdict) int64 { return m.verdicts[v].Load() }
 

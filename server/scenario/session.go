@@ -72,6 +72,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 			if err := s.Prepare(ctx, b); err != nil {
 				return err
 			}
+			s.Meter.forgetLatencies()
 		}
 		began := time.Now()
 
