@@ -2,34 +2,81 @@ package lanes
 
 import (
 	"container/heap"
+	"container/list"
 	"time"
 )
 
-// readyLanes are the lanes of one handler that may run, as a heap: the lane whose first record came first is the
-// first one. So the second record of an item does not wait as long again as the first one has waited.
-type readyLanes []*lane
+// readyLanes are the lanes of one handler that may run, in the order of the turns of their first records. So the second
+// record of an item does not wait as long again as the first one has waited.
+type readyLanes struct {
+	inOrder list.List // of *lane: most become ready in the order of their turns
+	earlier laneHeap  // those whose turns came before that of the last one in inOrder
+}
+
+// add adds a lane.
+func (r *readyLanes) add(l *lane) {
+	if last := laneAt(r.inOrder.Back()); last == nil || last.head.turn < l.head.turn {
+		l.inOrder = r.inOrder.PushBack(l)
+		return
+	}
+	heap.Push(&r.earlier, l)
+}
+
+// first returns the lane that has the next turn, nil if there is none.
+func (r *readyLanes) first() *lane {
+	first := laneAt(r.inOrder.Front())
+	if len(r.earlier) > 0 && (first == nil || r.earlier[0].head.turn < first.head.turn) {
+		return r.earlier[0]
+	}
+
+	return first
+}
+
+// remove removes a lane.
+func (r *readyLanes) remove(l *lane) {
+	if l.inOrder != nil {
+		r.inOrder.Remove(l.inOrder)
+		l.inOrder = nil
+
+		return
+	}
+	heap.Remove(&r.earlier, l.at)
+}
+
+// laneAt returns the lane at a place of a list, nil if the list is empty.
+func laneAt(place *list.Element) *lane {
+	if place == nil {
+		return nil
+	}
+	l, _ := place.Value.(*lane)
+
+	return l
+}
+
+// laneHeap is a heap of lanes by the turns of their first records.
+type laneHeap []*lane
 
 // Len returns how many lanes there are.
-func (r readyLanes) Len() int { return len(r) }
+func (r laneHeap) Len() int { return len(r) }
 
 // Less orders the lanes by their first records.
-func (r readyLanes) Less(i, j int) bool { return r[i].head.turn < r[j].head.turn }
+func (r laneHeap) Less(i, j int) bool { return r[i].head.turn < r[j].head.turn }
 
 // Swap swaps two lanes.
-func (r readyLanes) Swap(i, j int) {
+func (r laneHeap) Swap(i, j int) {
 	r[i], r[j] = r[j], r[i]
 	r[i].at, r[j].at = i, j
 }
 
 // Push appends a lane.
-func (r *readyLanes) Push(x any) {
+func (r *laneHeap) Push(x any) {
 	l, _ := x.(*lane)
 	l.at = len(*r)
 	*r = append(*r, l)
 }
 
 // Pop removes the last lane.
-func (r *readyLanes) Pop() any {
+func (r *laneHeap) Pop() any {
 	last := len(*r) - 1
 	l := (*r)[last]
 	(*r)[last] = nil // frees the lane
@@ -41,29 +88,27 @@ func (r *readyLanes) Pop() any {
 // enqueue makes a lane ready, and starts a goroutine for it if the handler has a place. The caller
 // holds mu.
 func (s *Scheduler) enqueue(l *lane) {
-	heap.Push(&s.handlers[l.handler].ready, l)
+	s.handlers[l.handler].ready.add(l)
 	l.ofShard = l.shard.pace[l.handler].ready.PushBack(l)
 	s.startReady(l.handler)
 }
 
 // dequeue makes a lane not ready. The caller holds mu.
 func (s *Scheduler) dequeue(l *lane) {
-	heap.Remove(&s.handlers[l.handler].ready, l.at)
+	s.handlers[l.handler].ready.remove(l)
 	l.shard.pace[l.handler].ready.Remove(l.ofShard)
 }
 
 // firstReady returns the lane that has the next turn of the handler, nil if none is ready. It removes lanes whose shards
 // were stopped while they were ready; removeEnded has removed them from their shards. The caller holds mu.
 func (s *Scheduler) firstReady(handler int) *lane {
-	for lanes := &s.handlers[handler]; len(lanes.ready) > 0; {
-		l := lanes.ready[0]
-		if !l.shard.ended(l) {
+	for {
+		l := s.handlers[handler].ready.first()
+		if l == nil || !l.shard.ended(l) {
 			return l
 		}
 		s.dequeue(l)
 	}
-
-	return nil
 }
 
 // takeTurn puts a delivery at the end of those that wait for a place. It waits since the time of the service's clock, and

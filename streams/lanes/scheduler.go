@@ -63,7 +63,8 @@ type lane struct {
 	parking bool        // it runs in a parking place
 	timer   *time.Timer // while the head waits for its next attempt
 
-	// While the lane is ready: its places among those of its handler and of its shard.
+	// While the lane is ready: its place in one of the two lists of readyLanes, and in that of its shard.
+	inOrder *list.Element
 	at      int
 	ofShard *list.Element
 }
