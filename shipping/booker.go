@@ -147,7 +147,7 @@ func (b *Booker) afterCanceled(ctx context.Context, key, orderID string, answer 
 		return "", err
 	case !found:
 		// The answer says why. It is no ErrCanceled here, because that means that Cancel has canceled.
-		return "", fmt.Errorf("%w: %v", ErrCanceledByCarrier, answer)
+		return "", fmt.Errorf("%w: %v", ErrCanceledByCarrier, answer) //nolint:errorlint // see above
 	case stored.Canceled:
 		return "", ErrCanceled
 	}

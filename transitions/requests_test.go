@@ -206,6 +206,7 @@ func TestARequestIsAppliedOnceHoweverItsIdIsChosen(t *testing.T) {
 	laters := []int{ringSize - 1, ringSize + 1} // the ring still has the request, or has just lost it
 	histories := []int{1, ringSize + 1}
 	names := slices.Sorted(maps.Keys(kinds))
+
 	if testing.Short() {
 		laters, histories = laters[1:], histories[:1]
 	}

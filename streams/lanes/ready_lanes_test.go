@@ -63,6 +63,7 @@ func TestWhatWaitsForAPlaceSaysHowLate(t *testing.T) {
 		s, shard := waitingRecords(t, "o-1", "o-2")
 		want := func(what string, want time.Duration) {
 			t.Helper()
+
 			if got := s.Waits(0); got != want {
 				t.Errorf("%s: %v, want %v", what, got, want)
 			}

@@ -87,6 +87,7 @@ func TestWhatWaitsForAPlaceIsLate(t *testing.T) {
 
 		close(let)
 		w.until("the slow handler has all", func() bool { return slow.distinct() == 10 })
+
 		if got := p.Waits(cfg.Handlers); got != 0 {
 			t.Errorf("in the end: %v", got)
 		}
