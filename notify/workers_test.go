@@ -219,28 +219,29 @@ func TestALateBeatBringsNoWorkerBack(t *testing.T) {
 		h.endpoint("shop", func(s *notify.Settings) { s.Rate = 1 })
 
 		d, wire := h.separate()
-		beats := 0
 
-		var late *http.Request
+		var beats atomic.Int64
+
+		var late atomic.Pointer[http.Request]
 
 		wire.Before(func(c *embeddedtest.Call) error {
 			if c.Operation != "UpdateItem" || !strings.Contains(string(c.Body()), "worker#") {
 				return nil
 			}
-			beats++
 
-			if beats != 2 {
+			if beats.Add(1) != 2 {
 				return nil
 			}
-			late = c.Request.Clone(context.Background())
-			late.Body = io.NopCloser(bytes.NewReader(c.Body()))
+			again := c.Request.Clone(context.Background())
+			again.Body = io.NopCloser(bytes.NewReader(c.Body()))
+			late.Store(again)
 
 			return embeddedtest.ErrLost
 		})
 		stop := h.run(d)
 		defer stop()
 
-		for beats < 3 {
+		for beats.Load() < 3 {
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
@@ -256,7 +257,7 @@ func TestALateBeatBringsNoWorkerBack(t *testing.T) {
 		}
 		stop()
 
-		answer, err := wire.Do(late)
+		answer, err := wire.Do(late.Load())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,6 +140,8 @@ func TestNoCallRunsBesideOneThatIsTriedAlone(t *testing.T) {
 func TestARecordThatReturnedCountsNoDeathOfAnother(t *testing.T) {
 	const items = 10
 
+	var mu sync.Mutex // the workers of both shards store notes
+
 	var refusedSince time.Time
 	for name, delay := range map[string]func() error{
 		"slowly": func() error {
@@ -147,6 +149,9 @@ func TestARecordThatReturnedCountsNoDeathOfAnother(t *testing.T) {
 			return nil
 		},
 		"refused at first": func() error {
+			mu.Lock()
+			defer mu.Unlock()
+
 			if refusedSince.IsZero() {
 				refusedSince = time.Now()
 			}
