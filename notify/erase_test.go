@@ -145,8 +145,8 @@ func TestAFailureEndsAnErasure(t *testing.T) {
 	}
 }
 
-// TestAnErasureLeavesTheOutcomeOfAnAttemptThatRuns: the far side gets the notification once if it takes it, and what it
-// says about the person is not stored.
+// TestAnErasureLeavesTheOutcomeOfAnAttemptThatRuns: a far side that takes the notification gets it once, and no text of the far
+// side about the person is stored.
 func TestAnErasureLeavesTheOutcomeOfAnAttemptThatRuns(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer notify.Answer

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +31,7 @@ type ageOfPoller func() (age time.Duration, reads bool)
 // behind returns the age of the oldest record that the poller has not read, or that waits for a place of a handler.
 // Handlers of Parts do not count: where their far sides are slow, orders are taken nevertheless.
 func (b *Backend) behind(p *poller.Poller) ageOfPoller {
-	handlers := slices.Concat(b.builtInHandlers(), b.listHandlers(), b.timerHandlers())
+	handlers := b.handlersWithoutParts()
 
 	return func() (age time.Duration, reads bool) {
 		for _, lag := range p.Lags() {

@@ -23,7 +23,12 @@ const inProcess = "@engine-"
 
 // Handlers returns the handlers of the orders' stream.
 func (b *Backend) Handlers() []streams.Handler {
-	return slices.Concat(b.builtInHandlers(), b.listHandlers(), b.timerHandlers(), b.ownHandlers)
+	return slices.Concat(b.handlersWithoutParts(), b.ownHandlers)
+}
+
+// handlersWithoutParts returns the handlers that are not of Parts.
+func (b *Backend) handlersWithoutParts() []streams.Handler {
+	return slices.Concat(b.builtInHandlers(), b.listHandlers(), b.timerHandlers())
 }
 
 // builtInHandlers returns the reactions of the shop, or, in another workflow, those that every workflow has.

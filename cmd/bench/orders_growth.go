@@ -111,8 +111,8 @@ func beside(ctx context.Context, stored, orders int) (g ordersRun, err error) {
 	return g, nil
 }
 
-// storeOrders places orders that nothing else happens to, and waits until all handlers of the workers are done with them, also those in retry queues: the
-// work of these orders is no part of what is measured afterwards.
+// storeOrders places orders that nothing else happens to, and waits until all handlers of the workers are done with them, and the
+// retry queues are empty: the work of these orders does not count in the measurement.
 func storeOrders(ctx context.Context, b *server.Backend, n int) error {
 	err := share(ctx, 64, n, func(ctx context.Context, i int) error {
 		_, err := b.Orders.Create(ctx, transitions.NewOrder{
@@ -137,21 +137,10 @@ func storeOrders(ctx context.Context, b *server.Backend, n int) error {
 // queuesEmpty waits until no record waits in a retry queue: a handler that was slower than the others while orders came as fast as
 // they were stored has the surplus there.
 func queuesEmpty(ctx context.Context, b *server.Backend) error {
-	for {
-		seen, err := b.StreamInspector().Status(ctx)
-		if err != nil {
-			return err
-		}
-
-		if !slices.ContainsFunc(seen.Handlers, func(h status.HandlerStatus) bool { return h.Items > 0 }) {
-			return nil
-		}
-
-		// Each look counts all rows.
-		if !worker.Wait(ctx, time.Second) {
-			return context.Cause(ctx)
-		}
-	}
+	// Each look counts all rows, so there is one a second.
+	return lookUntil(ctx, b.StreamInspector(), time.Second, func(seen status.Status) bool {
+		return !slices.ContainsFunc(seen.Handlers, func(h status.HandlerStatus) bool { return h.Items > 0 })
+	})
 }
 
 // handledUntil waits until the workers have handled all changes of orders that were made before the moment, by the checkpoints of
@@ -161,21 +150,25 @@ func handledUntil(ctx context.Context, b *server.Backend, moment time.Time) erro
 	// Only the first record after each checkpoint counts.
 	inspector.Handlers, inspector.Count, inspector.Watch = nil, 1, time.Nanosecond
 
+	handled := func(shard status.ShardStatus) bool {
+		// The time of a record has whole seconds, rounded down.
+		return shard.State == status.ShardFinished || shard.Unread == "" && (shard.OldestAt.IsZero() || shard.OldestAt.After(moment))
+	}
+
+	return lookUntil(ctx, inspector, 50*time.Millisecond, func(seen status.Status) bool {
+		return !slices.ContainsFunc(seen.Shards, func(shard status.ShardStatus) bool { return !handled(shard) })
+	})
+}
+
+// lookUntil looks at the stream until the status is as it should be, with pauses in between.
+func lookUntil(ctx context.Context, inspector status.Inspector, pause time.Duration, ok func(status.Status) bool) error {
 	for {
 		seen, err := inspector.Status(ctx)
-		if err != nil {
+		if err != nil || ok(seen) {
 			return err
 		}
 
-		handled := func(shard status.ShardStatus) bool {
-			// The time of a record has whole seconds, rounded down.
-			return shard.State == status.ShardFinished || shard.Unread == "" && (shard.OldestAt.IsZero() || shard.OldestAt.After(moment))
-		}
-		if !slices.ContainsFunc(seen.Shards, func(shard status.ShardStatus) bool { return !handled(shard) }) {
-			return nil
-		}
-
-		if !worker.Wait(ctx, 50*time.Millisecond) {
+		if !worker.Wait(ctx, pause) {
 			return context.Cause(ctx)
 		}
 	}

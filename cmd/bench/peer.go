@@ -44,7 +44,7 @@ func buildPeers(ctx context.Context) (ours, theirs peer, err error) {
 		{"mvn", "--batch-mode", "--quiet", "--file", "cmd/bench/peers/kcl/pom.xml", "-Dtarget=" + home, "package"},
 		{"go", "build", "-C", "cmd/bench/peers/poller", "-o", poller, "."},
 	} {
-		if err := prepare(command[0]+" prepares the Kinesis Client Library below .cache", exec.CommandContext(ctx, command[0], command[1:]...)); err != nil {
+		if err := prepare(command[0]+" prepares the poller and the Kinesis Client Library below .cache", exec.CommandContext(ctx, command[0], command[1:]...)); err != nil {
 			return ours, theirs, err
 		}
 	}

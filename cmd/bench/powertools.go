@@ -40,7 +40,7 @@ func openPowertools(ctx context.Context) (*powertools, error) {
 		{"python3", "-m", "venv", home},
 		append([]string{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, strings.Fields(powertoolsVersions)...),
 	} {
-		if err := prepare("pip installs Powertools below .cache", exec.CommandContext(ctx, command[0], command[1:]...)); err != nil {
+		if err := prepare(command[0]+" installs Powertools below .cache", exec.CommandContext(ctx, command[0], command[1:]...)); err != nil {
 			return nil, err
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 // The commands of scripts run in the process of the tests: most of what a short command costs is the start of its process.
 // `exec ratchet` in a script starts a process, as `background` and the script of the version do. Each command has the environment, the
-// directory and the files of its script, which are those of the process, so they run one at a time.
+// directory and the files of its script. A process has one environment and one directory, so the commands run one at a time.
 var inProcess sync.Mutex
 
 // command runs `ratchet` with the arguments for a script, and returns its exit status. What it prints is the script's.
@@ -56,7 +56,7 @@ func command(ts *testscript.TestScript, args []string) int {
 	return status
 }
 
-// enter gives the process the environment and the directory of a script, and returns what gives its own back. PATH is the same.
+// enter gives the process the environment and the directory of a script; their PATH is the same. leave gives the process its own back.
 func enter(ts *testscript.TestScript, script []string) (leave func()) {
 	own := os.Environ()
 	dir, err := os.Getwd()

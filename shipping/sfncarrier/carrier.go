@@ -188,7 +188,7 @@ func (c *Carrier) stop(ctx context.Context, key string) error {
 // state is the state of an execution.
 type state struct {
 	status   types.ExecutionStatus
-	fault    string // the error with which it ended
+	fault    string // the name of the error that ended the execution
 	canceled bool   // it was started by Cancel
 }
 

@@ -215,8 +215,8 @@ func TestAFailureIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestAStatusSaysWhetherAParcelLeaves: only an execution that has succeeded is a booking that stands. The status is
-// that of DescribeExecution, which may be older than the answer that the execution has ended.
+// TestAStatusSaysWhetherAParcelLeaves: only an execution that has succeeded is a booking that stands. The status
+// comes from DescribeExecution, which may be older than the answer that the execution has ended.
 func TestAStatusSaysWhetherAParcelLeaves(t *testing.T) {
 	c, client, transport := newCarrierBehind(t)
 	const key = "quick-1/2/shipping"

@@ -10,7 +10,7 @@ import (
 // record of an item does not wait as long again as the first one has waited.
 type readyLanes struct {
 	inOrder list.List // of *lane: most become ready in the order of their turns
-	earlier laneHeap  // those whose turns came before that of the last one in inOrder
+	earlier laneHeap  // lanes with an earlier turn than the last lane of inOrder had when they were added
 }
 
 // add adds a lane.
@@ -93,6 +93,13 @@ func (s *Scheduler) enqueue(l *lane) {
 	s.startReady(l.handler)
 }
 
+// enqueueAgain makes a lane ready whose first record a step has left unfinished: behind those that wait already, so that
+// records that fail do not hold up the others. The caller holds mu.
+func (s *Scheduler) enqueueAgain(l *lane) {
+	s.takeTurn(l.head, time.Time{})
+	s.enqueue(l)
+}
+
 // dequeue makes a lane not ready. The caller holds mu.
 func (s *Scheduler) dequeue(l *lane) {
 	s.handlers[l.handler].ready.remove(l)
@@ -114,7 +121,8 @@ func (s *Scheduler) firstReady(handler int) *lane {
 // takeTurn puts a delivery at the end of those that wait for a place. It waits since the time of the service's clock, and
 // from now on if that is zero. The caller holds mu.
 func (s *Scheduler) takeTurn(d *delivery, waitsSince time.Time) {
-	// A step for the retry queue has no record, and not every endpoint says when a record was created.
+	// An attempt after the first one, or a step for the retry queue, is due now, and not every endpoint says when a record
+	// was created.
 	if waitsSince.IsZero() {
 		waitsSince = s.Cfg.Clock.Now()
 	}

@@ -63,7 +63,7 @@ type lane struct {
 	parking bool        // it runs in a parking place
 	timer   *time.Timer // while the head waits for its next attempt
 
-	// While the lane is ready: its place in one of the two lists of readyLanes, and in that of its shard.
+	// While the lane is ready: its place in inOrder or in earlier of readyLanes, and in the list of its shard.
 	inOrder *list.Element
 	at      int
 	ofShard *list.Element
@@ -240,16 +240,15 @@ func (s *Scheduler) finishStep(l *lane, d *delivery, done bool, pause time.Durat
 	if done {
 		l.head = d.next
 		l.shard.pace[l.handler].pending--
-	} else {
-		// Behind those that wait already, so that records that fail do not hold up the others.
-		s.takeTurn(d, s.Cfg.Clock.Now().Add(pause))
 	}
 
 	switch {
 	case l.head == nil || l.shard.ended(l):
 		l.shard.remove(l)
-	case done || pause == 0:
+	case done:
 		s.enqueue(l)
+	case pause == 0:
+		s.enqueueAgain(l)
 	default:
 		l.timer = time.AfterFunc(pause, func() { s.resume(l) })
 	}
@@ -262,7 +261,6 @@ func (s *Scheduler) resume(l *lane) {
 
 	l.timer = nil
 	if !l.shard.ended(l) {
-		s.takeTurn(l.head, l.head.waitsSince)
-		s.enqueue(l)
+		s.enqueueAgain(l)
 	}
 }

@@ -112,7 +112,9 @@ func Open(cfg Config) (*DB, error) {
 	watch := newBackground(d.log)
 	kept := &keeper{FS: pacedFS{d.disk, watch}}
 
-	options := optionsOf(d, kept, cache, watch)
+	options := optionsOf(d, cache, watch)
+	options.FS = newLogFS(kept)
+
 	if cfg.InMemory {
 		options.FS = kept
 		options.Experimental.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
@@ -141,9 +143,9 @@ func Open(cfg Config) (*DB, error) {
 	return d, nil
 }
 
-func optionsOf(d *DB, disk vfs.FS, cache *pebble.Cache, watch *background) *pebble.Options {
+// optionsOf returns all options but the file system.
+func optionsOf(d *DB, cache *pebble.Cache, watch *background) *pebble.Options {
 	options := &pebble.Options{
-		FS:                    newLogFS(disk),
 		Cache:                 cache,
 		Logger:                pebbleLogger{d},
 		MemTableSize:          memTableSize,
